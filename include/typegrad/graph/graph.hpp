@@ -108,7 +108,6 @@ struct AttributeList {
 //   Constant   the value's bits: a double for floating types, the integer otherwise
 //   Iota       the axis counted along
 //   Size       an index into Graph::shapes: the value is the number of elements of that shape, a scalar
-//   Uniform    the stream number; operands are the seed and the step (int64 scalars)
 //   CheckIndex the number of classes: 0 <= value < attribute is checked when the program runs
 //   Reduce*    bit mask of the reduced axes
 //   Concat     the axis

@@ -10,7 +10,7 @@ namespace tg {
 // The order groups the codes by category; OpInfo below is indexed by it.
 enum class Op : std::uint8_t {
   // Leaves
-  Input, Constant, Iota, Size, Uniform,
+  Input, Constant, Iota, Size,
   // Element-wise, one operand
   Neg, Abs, Sign, Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Cbrt, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Erf,
   Erfc, Sigmoid, Relu, Floor, Ceil, Round, Trunc, Not, Cast, StopGradient, CheckIndex,
@@ -42,7 +42,6 @@ struct OpInfo {
 inline constexpr std::array<OpInfo, static_cast<std::size_t>(Op::count)> op_table{{
     {"input", OpKind::leaf, 0, 0}, {"constant", OpKind::leaf, 0, 0}, {"iota", OpKind::leaf, 0, 0},
     {"size", OpKind::leaf, 0, 0},
-    {"uniform", OpKind::leaf, 2, 40},
     {"neg", OpKind::elementwise, 1, 1}, {"abs", OpKind::elementwise, 1, 1}, {"sign", OpKind::elementwise, 1, 1},
     {"exp", OpKind::elementwise, 1, 15}, {"expm1", OpKind::elementwise, 1, 20}, {"log", OpKind::elementwise, 1, 15},
     {"log1p", OpKind::elementwise, 1, 20}, {"sqrt", OpKind::elementwise, 1, 5}, {"rsqrt", OpKind::elementwise, 1, 5},
