@@ -29,7 +29,7 @@ struct Name {
 };
 
 // An extent or a stride: coefficient × up to four named extents (ids into Graph::symbols, 1-based, packed a byte
-// each in descending order; 0 for none). Negative coefficients occur in strides only.
+// each, the largest in the lowest byte; 0 for none). Negative coefficients occur in strides only.
 struct Dim {
   std::int64_t coefficient = 0;
   std::uint32_t symbols = 0;
@@ -43,14 +43,14 @@ struct Dim {
 
   friend constexpr Dim operator*(Dim a, Dim b) {
     if (a.symbols == 0 || b.symbols == 0) return {a.coefficient * b.coefficient, a.symbols | b.symbols};
-    std::array<std::uint32_t, 8> ids{};
-    int n = 0;
-    for (std::uint32_t s : {a.symbols, b.symbols})
-      for (; s != 0; s >>= 8) ids[static_cast<std::size_t>(n++)] = s & 255u;
-    if (n > 4) throw "a product of more than four named extents";
-    std::sort(ids.begin(), ids.begin() + n);
-    std::uint32_t packed = 0;
-    for (int i = n - 1; i >= 0; --i) packed = (packed << 8) | ids[static_cast<std::size_t>(i)];
+    // Merges two descending lists of ids.
+    std::uint32_t packed = 0, x = a.symbols, y = b.symbols;
+    for (int shift = 0; x != 0 || y != 0; shift += 8) {
+      if (shift == 32) throw "a product of more than four named extents";
+      std::uint32_t& larger = (x & 255u) >= (y & 255u) ? x : y;
+      packed |= (larger & 255u) << shift;
+      larger >>= 8;
+    }
     return {a.coefficient * b.coefficient, packed};
   }
 

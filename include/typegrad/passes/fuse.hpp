@@ -53,6 +53,7 @@ class Fuser {
     use_map_.resize(n);
     users_.resize(n);
     must_store_.assign(n, 0);
+    materialised_.assign(n, 0);
     fanout_.assign(n, 0);
     for (const Node& node : g.nodes)
       for (int a = 0; a < arity(node.op); ++a) ++fanout_[static_cast<std::size_t>(node.in[static_cast<std::size_t>(a)])];
@@ -60,6 +61,43 @@ class Fuser {
     for (int id = g.size() - 1; id >= 0; --id) visit(id);
   }
   constexpr Clusters take() { return std::move(r_); }
+
+  // The operand's map given the view's; false where the view is not a renaming of axes.
+  static constexpr bool through(const Graph& g, int id, const AxisMap& m, AxisMap& out) {
+    const Node& n = g[id];
+    const Shape &s = g.shape(id), &from = g.shape(n.in[0]);
+    switch (n.op) {
+      case Op::Broadcast:
+        for (int i = 1; i <= from.rank; ++i) {
+          const std::int8_t a = m[s.rank - i];
+          const bool widened = from[from.rank - i].is(1) && !s[s.rank - i].is(1);
+          out[from.rank - i] = widened && a < AxisMap::unit ? static_cast<std::int8_t>(AxisMap::unit + a) : a;
+        }
+        return true;
+      case Op::Transpose: {
+        const AttributeList& p = g.list(id);
+        for (int i = 0; i < s.rank; ++i) out[static_cast<int>(p[i])] = m[i];
+        return true;
+      }
+      case Op::Reshape: {
+        int i = 0;
+        for (int j = 0; j < from.rank; ++j) {
+          if (from[j].is(1)) {
+            // A unit axis keeps its place if the view has one there, too.
+            out[j] = i < s.rank && s[i].is(1) ? m[i++] : AxisMap::nowhere;
+            continue;
+          }
+          while (i < s.rank && s[i].is(1)) ++i;
+          if (i == s.rank || !(s[i] == from[j])) return false;
+          out[j] = m[i++];
+        }
+        for (; i < s.rank; ++i)
+          if (!s[i].is(1)) return false;
+        return true;
+      }
+      default: return false;
+    }
+  }
 
  private:
   static constexpr int none = -1, several = -2;
@@ -70,12 +108,6 @@ class Fuser {
     bool computes;  // false: it reads the node from memory
   };
 
-  constexpr bool is_output(int id) const {
-    for (int o : g_.outputs)
-      if (o == id) return true;
-    return false;
-  }
-
   constexpr Cluster& cluster(int c) { return r_.clusters[static_cast<std::size_t>(c)]; }
 
   constexpr void visit(int id) {
@@ -84,7 +116,7 @@ class Fuser {
     if (use_cluster_[i] == none && !must_store_[i]) return;
     switch (info(n.op).kind) {
       case OpKind::leaf:
-        if (is_output(id)) start(id);  // an input or a constant that is returned is copied
+        if (materialised_[i]) start(id);  // one that is returned is copied when all is lowered
         return;
       case OpKind::view: return visit_view(id);
       case OpKind::structural: {
@@ -119,7 +151,7 @@ class Fuser {
     if (must_store_[i]) return start(id);
     const int x = g_[id].in[0];
     AxisMap m;
-    if (use_cluster_[i] >= 0 && through(id, use_map_[i], m)) {
+    if (use_cluster_[i] >= 0 && through(g_, id, use_map_[i], m)) {
       r_.cluster_of[i] = use_cluster_[i];
       r_.map_of[i] = use_map_[i];
       return use(x, use_cluster_[i], m);
@@ -127,45 +159,8 @@ class Fuser {
     if (view_layout(g_, id, [&](int v) { return v != id && must_store_[static_cast<std::size_t>(v)] != 0; }).base < 0)
       must_store_[static_cast<std::size_t>(x)] = 1;
     for (const User& u : users_[i]) {
-      if (u.computes && through(id, u.map, m)) use(x, u.cluster, m);
+      if (u.computes && through(g_, id, u.map, m)) use(x, u.cluster, m);
       else require_stored(x, u.cluster);
-    }
-  }
-
-  // The operand's map given the view's; false where the view is not a renaming of axes.
-  constexpr bool through(int id, const AxisMap& m, AxisMap& out) const {
-    const Node& n = g_[id];
-    const Shape &s = g_.shape(id), &from = g_.shape(n.in[0]);
-    switch (n.op) {
-      case Op::Broadcast:
-        for (int i = 1; i <= from.rank; ++i) {
-          const std::int8_t a = m[s.rank - i];
-          const bool widened = from[from.rank - i].is(1) && !s[s.rank - i].is(1);
-          out[from.rank - i] = widened && a < AxisMap::unit ? static_cast<std::int8_t>(AxisMap::unit + a) : a;
-        }
-        return true;
-      case Op::Transpose: {
-        const AttributeList& p = g_.list(id);
-        for (int i = 0; i < s.rank; ++i) out[static_cast<int>(p[i])] = m[i];
-        return true;
-      }
-      case Op::Reshape: {
-        int i = 0;
-        for (int j = 0; j < from.rank; ++j) {
-          if (from[j].is(1)) {
-            // A unit axis keeps its place if the view has one there, too.
-            out[j] = i < s.rank && s[i].is(1) ? m[i++] : AxisMap::nowhere;
-            continue;
-          }
-          while (i < s.rank && s[i].is(1)) ++i;
-          if (i == s.rank || !(s[i] == from[j])) return false;
-          out[j] = m[i++];
-        }
-        for (; i < s.rank; ++i)
-          if (!s[i].is(1)) return false;
-        return true;
-      }
-      default: return false;
     }
   }
 
@@ -183,6 +178,7 @@ class Fuser {
   constexpr void require_stored(int id, int c) {
     use_cluster_[static_cast<std::size_t>(id)] = several;
     if (!is_view(g_[id].op)) must_store_[static_cast<std::size_t>(id)] = 1;
+    if (g_[id].op == Op::Iota) materialised_[static_cast<std::size_t>(id)] = 1;
     add_user(id, c, {}, false);
   }
   constexpr void add_user(int id, int c, const AxisMap& m, bool computes) {
@@ -330,13 +326,17 @@ class Fuser {
     r_.cluster_of[static_cast<std::size_t>(id)] = c;
     r_.map_of[static_cast<std::size_t>(id)] = m;
     if (n.op == Op::Dot) {
-      require_stored(n.in[0], c);
-      require_stored(n.in[1], c);
+      for (int a = 0; a < 2; ++a) {
+        int x = n.in[static_cast<std::size_t>(a)];
+        require_stored(x, c);
+        while (is_view(g_[x].op)) x = g_[x].in[0];
+        if (g_[x].op == Op::Constant) materialised_[static_cast<std::size_t>(x)] = 1;
+      }
       return;
     }
     AxisMap inner = m;
     if (is_view(n.op)) {
-      if (!through(id, m, inner)) {
+      if (!through(g_, id, m, inner)) {
         if (view_layout(g_, id, [&](int v) { return v != id && must_store_[static_cast<std::size_t>(v)] != 0; }).base < 0)
           must_store_[static_cast<std::size_t>(n.in[0])] = 1;
         return require_stored(n.in[0], c);
@@ -442,6 +442,7 @@ class Fuser {
   std::vector<std::vector<User>> users_;
   std::vector<std::vector<std::uint64_t>> downstream_;  // by cluster: bit set of the clusters that depend on it
   std::vector<char> must_store_;
+  std::vector<char> materialised_;  // constants and ramps that a kernel has to read from memory
   std::vector<int> fanout_;
 };
 

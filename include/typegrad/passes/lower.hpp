@@ -1,0 +1,624 @@
+// lower: clusters become kernels with programs and operands, nodes become buffers. Graph, Clusters -> Plan.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "typegrad/passes/fuse.hpp"
+#include "typegrad/passes/plan.hpp"
+#include "typegrad/passes/simplify.hpp"
+
+namespace tg {
+namespace detail {
+
+class Lowerer {
+ public:
+  constexpr Lowerer(const Graph& g, const Clusters& c) : g_(g), c_(c) {
+    place_outputs();
+    place_composites();
+    for (int id = 0; id < g.size(); ++id)
+      if (c.stored[static_cast<std::size_t>(id)] && location(id).buffer < 0) location(id) = {arena(g[id].dtype, g.shape(id).size()), {}};
+    order_clusters();
+    for (auto [node, buffer] : leaf_copies_) copy_whole(node, buffer);
+    for (int c_index : order_) lower_cluster(c_index);
+    for (auto [node, buffer] : copies_) copy_whole(node, buffer);
+    find_lifetimes();
+  }
+  constexpr Plan take() { return std::move(p_); }
+
+ private:
+  struct Location {
+    int buffer = -1;
+    Offset offset;
+  };
+
+  constexpr Location& location(int id) {
+    if (locations_.empty()) locations_.resize(g_.nodes.size());
+    return locations_[static_cast<std::size_t>(id)];
+  }
+  constexpr int cluster_of(int id) const { return c_.cluster_of[static_cast<std::size_t>(id)]; }
+  constexpr bool is_stored(int id) const { return c_.stored[static_cast<std::size_t>(id)] != 0; }
+
+  constexpr int add_buffer(Buffer::Kind kind, DType t, int position, Dim elements) {
+    Buffer b;
+    b.kind = kind;
+    b.dtype = t;
+    b.position = position;
+    b.elements = elements;
+    p_.buffers.push_back(b);
+    return static_cast<int>(p_.buffers.size()) - 1;
+  }
+  constexpr int arena(DType t, Dim elements) { return add_buffer(Buffer::Kind::Arena, t, 0, elements); }
+
+  // Inputs, and outputs in their final memory. An output that takes over an input's memory is written there directly
+  // only if nothing can still need what it replaces; order_clusters may find otherwise.
+  constexpr void place_outputs() {
+    for (int id = 0; id < g_.size(); ++id) {
+      const Node& n = g_[id];
+      if (n.op == Op::Input)
+        location(id).buffer = add_buffer(Buffer::Kind::Input, n.dtype, static_cast<int>(n.attribute), g_.shape(id).size());
+      if (n.op == Op::Size)
+        location(id).buffer = add_buffer(Buffer::Kind::Size, n.dtype, static_cast<int>(n.attribute), Dim(1));
+    }
+    for (std::size_t k = 0; k < g_.outputs.size(); ++k) {
+      const int id = g_.outputs[k];
+      const int donor = k < g_.donors.size() ? g_.donors[k] : -1;
+      int buffer = -1;
+      if (donor >= 0) {
+        for (int i = 0; i < g_.size(); ++i)
+          if (g_[i].op == Op::Input && g_[i].attribute == donor) buffer = location(i).buffer;
+      } else {
+        buffer = add_buffer(Buffer::Kind::Output, g_[id].dtype, static_cast<int>(k), g_.shape(id).size());
+      }
+      if (info(g_[id].op).kind == OpKind::leaf) {
+        if (donor >= 0 && buffer == location(id).buffer) continue;
+        if (donor >= 0) throw "typegrad: an input or a constant cannot take over the memory of another input";
+        leaf_copies_.emplace_back(id, buffer);
+      } else if (location(id).buffer >= 0 || (donor >= 0 && !replaces_in_place(id, buffer))) copies_.emplace_back(id, buffer);
+      else location(id).buffer = buffer;
+    }
+  }
+
+  // Whether the cluster that computes the node reads the buffer only at the element it then writes, and no other
+  // cluster that reads the buffer depends on this one.
+  constexpr bool replaces_in_place(int id, int buffer) {
+    const int c = cluster_of(id);
+    if (c < 0 || c_.clusters[static_cast<std::size_t>(c)].kind != ClusterKind::Loop || c_.clusters[static_cast<std::size_t>(c)].reduced != 0)
+      return false;
+    std::vector<char> after(c_.clusters.size(), 0);
+    after[static_cast<std::size_t>(c)] = 1;
+    std::vector<int> owner(g_.nodes.size(), -1);
+    for (int u = 0; u < g_.size(); ++u) {
+      const Node& n = g_[u];
+      const int uc = cluster_or_composite(u);
+      for (int a = 0; a < arity(n.op); ++a) {
+        const int x = n.in[static_cast<std::size_t>(a)];
+        const int xo = owner[static_cast<std::size_t>(x)];
+        if (xo >= 0 && after[static_cast<std::size_t>(xo)] && uc >= 0 && uc != xo) after[static_cast<std::size_t>(uc)] = 1;
+        if (uc < 0 && xo >= 0) owner[static_cast<std::size_t>(u)] = xo;
+      }
+      if (uc >= 0) owner[static_cast<std::size_t>(u)] = uc;
+    }
+    for (int u = 0; u < g_.size(); ++u) {
+      const int uc = cluster_or_composite(u);
+      if (uc < 0) continue;
+      for (int a = 0; a < arity(g_[u].op); ++a) {
+        const int x = g_[u].in[static_cast<std::size_t>(a)];
+        const int base = view_base(x);
+        if (location(base).buffer != buffer || g_[base].op != Op::Input) continue;
+        if (uc == c) {
+          if (x != base || !(c_.map_of[static_cast<std::size_t>(u)] == c_.map_of[static_cast<std::size_t>(id)])) return false;
+        } else if (after[static_cast<std::size_t>(uc)]) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  constexpr int view_base(int id) const {
+    while (is_view(g_[id].op) && !is_stored(id)) id = g_[id].in[0];
+    return id;
+  }
+  constexpr int cluster_or_composite(int id) const {
+    if (cluster_of(id) >= 0) return cluster_of(id);
+    if (info(g_[id].op).kind == OpKind::structural)
+      for (std::size_t c = 0; c < c_.clusters.size(); ++c)
+        if (c_.clusters[c].root == id) return static_cast<int>(c);
+    return -1;
+  }
+
+  // The parts of a concatenation are computed where they belong, if each is one contiguous piece that a cluster writes.
+  constexpr void place_composites() {
+    placed_.assign(g_.nodes.size(), 0);
+    for (int id = g_.size() - 1; id >= 0; --id) {
+      const Node& n = g_[id];
+      if (info(n.op).kind != OpKind::structural || !is_stored(id)) continue;
+      if (location(id).buffer < 0) location(id).buffer = arena(n.dtype, g_.shape(id).size());
+      if (n.op != Op::Concat) continue;
+      const Shape& s = g_.shape(id);
+      bool outermost = true;
+      for (int i = 0; i < static_cast<int>(n.attribute); ++i) outermost = outermost && s[i].is(1);
+      if (!outermost) continue;
+      for (int a = 0; a < 2; ++a) {
+        const int x = n.in[static_cast<std::size_t>(a)];
+        const int base = view_base(x);
+        if (!is_stored(base) || location(base).buffer >= 0) continue;
+        const Layout l = view_layout(g_, x, [&](int v) { return v == base; });
+        if (l.base < 0 || !is_row_major(l, g_.shape(x)) || !(l.offset == Offset{}) || !(g_.shape(x).size() == g_.shape(base).size()))
+          continue;
+        Location at = location(id);
+        if (a == 1) at.offset.add(g_.shape(n.in[0]).size());
+        location(base) = at;
+        placed_[static_cast<std::size_t>(x)] = 1;
+      }
+    }
+  }
+
+  // Kahn's algorithm; among those ready, the cluster whose root comes first in the graph.
+  constexpr void order_clusters() {
+    const std::size_t count = c_.clusters.size();
+    std::vector<std::vector<int>> users(count);
+    std::vector<int> waiting(count, 0);
+    std::vector<int> owner(g_.nodes.size(), -1);
+    for (std::size_t c = 0; c < count; ++c) owner[static_cast<std::size_t>(c_.clusters[c].root)] = static_cast<int>(c);
+    for (int id = 0; id < g_.size(); ++id)
+      if (cluster_of(id) >= 0) owner[static_cast<std::size_t>(id)] = cluster_of(id);
+    auto depend = [&](int before, int after) {
+      if (before < 0 || before == after) return;
+      for (int u : users[static_cast<std::size_t>(before)])
+        if (u == after) return;
+      users[static_cast<std::size_t>(before)].push_back(after);
+      ++waiting[static_cast<std::size_t>(after)];
+    };
+    std::vector<std::pair<int, int>> reads;  // input buffer, reader
+    for (int id = 0; id < g_.size(); ++id) {
+      const int c = owner[static_cast<std::size_t>(id)];
+      if (c < 0) continue;
+      for (int a = 0; a < arity(g_[id].op); ++a) {
+        const int base = view_base(g_[id].in[static_cast<std::size_t>(a)]);
+        depend(owner[static_cast<std::size_t>(base)], c);
+        if (g_[base].op == Op::Input) reads.emplace_back(location(base).buffer, c);
+      }
+    }
+    for (std::size_t k = 0; k < g_.donors.size(); ++k) {
+      const int id = g_.outputs[k];
+      if (g_.donors[k] < 0 || cluster_of(id) < 0) continue;
+      for (auto [buffer, reader] : reads)
+        if (buffer == location(id).buffer) depend(reader, cluster_of(id));
+    }
+    std::vector<int> ready;
+    for (std::size_t c = 0; c < count; ++c)
+      if (waiting[c] == 0) ready.push_back(static_cast<int>(c));
+    while (!ready.empty()) {
+      std::size_t best = 0;
+      for (std::size_t i = 1; i < ready.size(); ++i)
+        if (c_.clusters[static_cast<std::size_t>(ready[i])].root < c_.clusters[static_cast<std::size_t>(ready[best])].root) best = i;
+      const int c = ready[best];
+      ready[best] = ready.back();
+      ready.pop_back();
+      order_.push_back(c);
+      for (int u : users[static_cast<std::size_t>(c)])
+        if (--waiting[static_cast<std::size_t>(u)] == 0) ready.push_back(u);
+    }
+    if (order_.size() != count) throw "typegrad: the fused kernels depend on each other in a circle";
+  }
+
+  // ---- one kernel -------------------------------------------------------------------------------------------------
+
+  struct Draft {
+    std::vector<Instruction> program;
+    std::vector<KernelOperand> operands;
+    std::vector<std::pair<int, int>> value;  // node in the cluster -> instruction
+    Shape iteration;
+    std::int64_t reduced = 0;
+    bool rows = false;  // a loop with reduced axes: values may be constant along them
+  };
+
+  constexpr int push(Draft& d, const Instruction& i) {
+    d.program.push_back(i);
+    return static_cast<int>(d.program.size()) - 1;
+  }
+  constexpr int operand(Draft& d, int buffer, DType t, const Offset& offset, const Layout& l, const Shape& s, const AxisMap& m) {
+    KernelOperand o;
+    o.buffer = buffer;
+    o.dtype = t;
+    o.offset = offset;
+    for (int i = 0; i < s.rank; ++i)
+      if (m[i] < AxisMap::unit && !s[i].is(1)) o.strides[static_cast<std::size_t>(m[i])] = l.stride(i);
+    for (std::size_t k = 0; k < d.operands.size(); ++k)
+      if (d.operands[k].buffer == o.buffer && d.operands[k].offset == o.offset && d.operands[k].strides == o.strides)
+        return static_cast<int>(k);
+    d.operands.push_back(o);
+    return static_cast<int>(d.operands.size()) - 1;
+  }
+
+  constexpr bool row_level(const Draft& d, const Shape& s, const AxisMap& m) const {
+    if (!d.rows) return false;
+    for (int i = 0; i < s.rank; ++i)
+      if (m[i] < AxisMap::unit && !s[i].is(1) && ((d.reduced >> m[i]) & 1)) return false;
+    return true;
+  }
+
+  // Where a node outside the cluster is read from.
+  constexpr std::pair<Location, Layout> source(int id) {
+    const int base = view_base(id);
+    Layout l = view_layout(g_, id, [&](int v) { return v == base; });
+    if (l.base < 0) throw "typegrad: a reshape needs a copy that fuse did not plan";
+    Location at = location(base);
+    if (at.buffer < 0) throw "typegrad: a kernel reads a value that fuse did not store";
+    for (const Dim& t : l.offset.terms) at.offset.add(t);
+    return {at, l};
+  }
+
+  // Axes of extent 1 lie anywhere.
+  constexpr bool same_place(int id, const AxisMap& m) const {
+    for (int i = 0; i < g_.shape(id).rank; ++i)
+      if (!g_.shape(id)[i].is(1) && m[i] != c_.map_of[static_cast<std::size_t>(id)][i]) return false;
+    return true;
+  }
+
+  constexpr int value_of(Draft& d, int c, int id, const AxisMap& m) {
+    if (cluster_of(id) == c && same_place(id, m))
+      for (auto [node, instruction] : d.value)
+        if (node == id) return instruction;
+    const Node& n = g_[id];
+    Instruction i;
+    i.dtype = n.dtype;
+    i.row = row_level(d, g_.shape(id), m);
+    const int base = view_base(id);
+    if (g_[base].op == Op::Constant) {
+      i.code = Code::Literal;
+      i.bits = g_[base].attribute;
+      i.row = true;
+    } else if (g_[base].op == Op::Iota && (id == own_leaf_ || !is_stored(base))) {
+      i.code = Code::Index;
+      i.slot = static_cast<std::int16_t>(ramp(d, id, base, m));
+    } else {
+      const auto [at, layout] = source(id);
+      i.code = Code::Load;
+      i.slot = static_cast<std::int16_t>(operand(d, at.buffer, n.dtype, at.offset, layout, g_.shape(id), m));
+    }
+    for (std::size_t k = 0; k < d.program.size(); ++k)
+      if (d.program[k] == i) return static_cast<int>(k);
+    return push(d, i);
+  }
+
+  // A ramp counts along one axis of its own shape: it is read like a tensor whose stride is 1 there and 0 elsewhere.
+  constexpr int ramp(Draft& d, int id, int base, const AxisMap& m) {
+    Layout l;
+    if (id == base) {
+      l.stride(static_cast<int>(g_[base].attribute)) = 1;
+    } else {
+      const Layout seen = view_layout(g_, id, [&](int v) { return v == base; });
+      const Layout own = row_major(base, g_.shape(base));
+      for (int i = 0; i < g_.shape(id).rank; ++i) {
+        const Dim unit = own.stride(static_cast<int>(g_[base].attribute));
+        if (!(seen.stride(i).symbols == unit.symbols) || (unit.coefficient != 0 && seen.stride(i).coefficient % unit.coefficient != 0)) {
+          if (!seen.stride(i).is(0)) throw "typegrad: this view of a ramp is not supported";
+          continue;
+        }
+        l.stride(i) = seen.stride(i).coefficient / unit.coefficient;
+      }
+      if (!(seen.offset == Offset{})) throw "typegrad: a slice of a ramp is not supported";
+    }
+    return operand(d, -1, DType::i64, {}, l, g_.shape(id), m);
+  }
+
+  constexpr void lower_cluster(int c) {
+    const Cluster& k = c_.clusters[static_cast<std::size_t>(c)];
+    if (k.kind == ClusterKind::Composite) return lower_composite(k.root);
+    Draft d;
+    d.iteration = k.iteration;
+    d.reduced = k.reduced;
+    d.rows = k.reduced != 0;
+    if (k.dot >= 0) begin_contraction(d, k.dot);
+    int last = k.root;
+    for (int id = 0; id < g_.size(); ++id) {
+      if (cluster_of(id) != c) continue;
+      last = id;
+      const Node& n = g_[id];
+      const AxisMap& m = c_.map_of[static_cast<std::size_t>(id)];
+      int value = -1;
+      if (is_view(n.op)) {
+        AxisMap inner;
+        value = Fuser::through(g_, id, m, inner) ? value_of(d, c, n.in[0], inner) : value_of(d, c, id, m);
+        if (cluster_of(n.in[0]) != c) value = value_of_view(d, id, m);
+      } else {
+        Instruction i;
+        i.dtype = n.dtype;
+        i.row = row_level(d, g_.shape(id), m);
+        i.op = n.op;
+        if (n.op == Op::Dot) {
+          i.code = Code::Product;
+        } else if (is_reduction(n.op)) {
+          AxisMap inner = m;
+          for (int axis = 0; axis < g_.shape(n.in[0]).rank; ++axis)
+            if ((n.attribute >> axis) & 1) inner[axis] = static_cast<std::int8_t>(m[axis] - AxisMap::unit);
+          i.code = Code::Fold;
+          i.a = static_cast<std::int16_t>(value_of(d, c, n.in[0], inner));
+          i.row = true;
+        } else if (is_elementwise(n.op)) {
+          i.code = Code::Compute;
+          std::int16_t* slots[] = {&i.a, &i.b, &i.c};
+          for (int a = 0; a < arity(n.op); ++a)
+            *slots[a] = static_cast<std::int16_t>(value_of(d, c, n.in[static_cast<std::size_t>(a)], m));
+          if (n.op == Op::CheckIndex) i.bits = n.attribute;
+        } else {
+          value = leaf_value(d, id, m);
+        }
+        if (value < 0) value = push(d, i);
+      }
+      d.value.emplace_back(id, value);
+      if (is_stored(id) && location(id).buffer >= 0) store(d, id, value, location(id), m);
+    }
+    finish(d, k.dot >= 0 ? KernelKind::Contract : k.reduced == 0 ? KernelKind::Map : k.column ? KernelKind::Column : KernelKind::Row,
+           k.dot, last);
+  }
+
+  // A constant or a ramp that is written to memory.
+  constexpr int leaf_value(Draft& d, int id, const AxisMap& m) {
+    own_leaf_ = id;
+    const int value = value_of(d, -2, id, m);
+    own_leaf_ = -1;
+    return value;
+  }
+
+  // A view whose operand lies outside the cluster, read through its layout.
+  constexpr int value_of_view(Draft& d, int id, const AxisMap& m) {
+    const int x = g_[id].in[0];
+    const int base = is_stored(id) ? view_base(x) : view_base(id);
+    Instruction i;
+    i.dtype = g_[id].dtype;
+    i.row = row_level(d, g_.shape(id), m);
+    if (g_[base].op == Op::Constant || (g_[base].op == Op::Iota && !is_stored(base))) {
+      if (is_stored(id) && g_[base].op == Op::Iota) throw "typegrad: a view of a ramp is an output";
+      Instruction l = i;
+      l.code = Code::Literal;
+      l.bits = g_[base].attribute;
+      l.row = true;
+      return g_[base].op == Op::Constant ? push(d, l) : value_of(d, -2, id, m);
+    }
+    const Layout l = view_layout(g_, id, [&](int v) { return v == base; });
+    if (l.base < 0) throw "typegrad: a reshape needs a copy that fuse did not plan";
+    Location at = location(base);
+    for (const Dim& t : l.offset.terms) at.offset.add(t);
+    i.code = Code::Load;
+    i.slot = static_cast<std::int16_t>(operand(d, at.buffer, i.dtype, at.offset, l, g_.shape(id), m));
+    for (std::size_t k = 0; k < d.program.size(); ++k)
+      if (d.program[k] == i) return static_cast<int>(k);
+    return push(d, i);
+  }
+
+  constexpr void store(Draft& d, int id, int value, const Location& at, const AxisMap& m) {
+    Instruction s;
+    s.code = Code::Store;
+    s.dtype = g_[id].dtype;
+    s.a = static_cast<std::int16_t>(value);
+    s.row = row_level(d, g_.shape(id), m);
+    s.slot = static_cast<std::int16_t>(operand(d, at.buffer, s.dtype, at.offset, row_major(id, g_.shape(id)), g_.shape(id), m));
+    push(d, s);
+  }
+
+  constexpr void begin_contraction(Draft& d, int dot) {
+    const DotAxes axes = DotAxes::decode(g_.list(dot));
+    for (int side = 0; side < 2; ++side) {
+      const int x = g_[dot].in[static_cast<std::size_t>(side)];
+      const bool lhs = side == 0;
+      AxisMap m;
+      int free = axes.batch;
+      if (!lhs)
+        for (int i = 0; i < g_.shape(g_[dot].in[0]).rank; ++i) free += axes.role(true, i) == 'f';
+      for (int i = 0; i < g_.shape(x).rank; ++i) {
+        const char role = axes.role(lhs, i);
+        if (role == 'f') m[i] = static_cast<std::int8_t>(free++);
+        for (int k = 0; k < axes.batch; ++k)
+          if ((lhs ? axes.lhs_batch : axes.rhs_batch)[static_cast<std::size_t>(k)] == i) m[i] = static_cast<std::int8_t>(k);
+        for (int k = 0; k < axes.contract; ++k)
+          if ((lhs ? axes.lhs_contract : axes.rhs_contract)[static_cast<std::size_t>(k)] == i)
+            m[i] = static_cast<std::int8_t>(g_.shape(dot).rank + k);
+      }
+      if (lhs)
+        for (int k = 0; k < axes.contract; ++k) {
+          d.iteration.push(g_.shape(x)[axes.lhs_contract[static_cast<std::size_t>(k)]]);
+          d.reduced |= std::int64_t{1} << (g_.shape(dot).rank + k);
+        }
+      const auto [at, layout] = source(x);
+      KernelOperand o;
+      o.buffer = at.buffer;
+      o.dtype = g_[x].dtype;
+      o.offset = at.offset;
+      for (int i = 0; i < g_.shape(x).rank; ++i)
+        if (!g_.shape(x)[i].is(1)) o.strides[static_cast<std::size_t>(m[i])] = layout.stride(i);
+      d.operands.push_back(o);  // not through operand(): both factors may be the same matrix
+    }
+  }
+
+  // Orders the axes, drops those of extent 1, merges neighbours that every operand walks through as one.
+  constexpr void finish(Draft& d, KernelKind kind, int dot, int node) {
+    Kernel k;
+    k.kind = kind;
+    k.node = node;
+    std::vector<int> axes;   // of the iteration, in the kernel's order
+    std::vector<int> group;  // only axes of one group merge
+    int lhs_end = 0, batch = 0;
+    if (dot >= 0) {
+      const DotAxes a = DotAxes::decode(g_.list(dot));
+      batch = a.batch;
+      lhs_end = batch;
+      for (int i = 0; i < g_.shape(g_[dot].in[0]).rank; ++i) lhs_end += a.role(true, i) == 'f';
+    }
+    for (int pass = 0; pass < 2; ++pass)
+      for (int i = 0; i < d.iteration.rank; ++i) {
+        const bool reduced = ((d.reduced >> i) & 1) != 0;
+        if (reduced != (pass == 1) || d.iteration[i].is(1)) continue;
+        axes.push_back(i);
+        group.push_back(reduced ? 3 : dot < 0 ? 0 : i < batch ? 0 : i < lhs_end ? 1 : 2);
+      }
+    std::vector<Dim> extent;
+    std::vector<std::vector<Dim>> stride(d.operands.size());
+    std::vector<int> merged_group;
+    for (std::size_t j = 0; j < axes.size(); ++j) {
+      const int axis = axes[j];
+      bool merge = !extent.empty() && merged_group.back() == group[j];
+      for (std::size_t o = 0; merge && o < d.operands.size(); ++o)
+        merge = stride[o].back() == d.operands[o].strides[static_cast<std::size_t>(axis)] * d.iteration[axis];
+      for (std::size_t o = 0; o < d.operands.size(); ++o) {
+        const Dim s = d.operands[o].strides[static_cast<std::size_t>(axis)];
+        if (merge) stride[o].back() = s;
+        else stride[o].push_back(s);
+      }
+      if (merge) {
+        extent.back() = extent.back() * d.iteration[axis];
+      } else {
+        extent.push_back(d.iteration[axis]);
+        merged_group.push_back(group[j]);
+      }
+    }
+    // A contraction has exactly one axis of rows and one of columns: further ones become batched axes. Missing axes
+    // have extent 1.
+    std::vector<std::pair<int, int>> order;  // (position or -1, group)
+    auto last_of = [&](int g) {
+      int r = -1;
+      for (std::size_t j = 0; j < extent.size(); ++j)
+        if (merged_group[j] == g) r = static_cast<int>(j);
+      return r;
+    };
+    if (dot >= 0) {
+      for (std::size_t j = 0; j < extent.size(); ++j)
+        if (merged_group[j] == 0 || (merged_group[j] < 3 && static_cast<int>(j) != last_of(merged_group[j])))
+          order.emplace_back(static_cast<int>(j), 0);
+      order.emplace_back(last_of(1), 1);
+      order.emplace_back(last_of(2), 2);
+      k.kept = static_cast<std::int8_t>(order.size());
+    } else {
+      for (std::size_t j = 0; j < extent.size(); ++j)
+        if (merged_group[j] == 0) order.emplace_back(static_cast<int>(j), 0);
+      if (order.empty()) order.emplace_back(-1, 0);
+      k.kept = static_cast<std::int8_t>(order.size());
+    }
+    bool any = false;
+    for (std::size_t j = 0; j < extent.size(); ++j)
+      if (merged_group[j] == 3) {
+        order.emplace_back(static_cast<int>(j), 3);
+        any = true;
+      }
+    if (!any && (dot >= 0 || d.reduced != 0)) order.emplace_back(-1, 3);
+    k.reduced = static_cast<std::int8_t>(order.size() - static_cast<std::size_t>(k.kept));
+    if (order.size() > max_rank) throw "typegrad: a kernel with more than eight axes";
+    for (std::size_t j = 0; j < order.size(); ++j) {
+      const int at = order[j].first;
+      k.extents[j] = at < 0 ? Dim(1) : extent[static_cast<std::size_t>(at)];
+    }
+    k.first_operand = static_cast<std::int32_t>(p_.operands.size());
+    k.operands = static_cast<std::int32_t>(d.operands.size());
+    for (std::size_t o = 0; o < d.operands.size(); ++o) {
+      KernelOperand r = d.operands[o];
+      r.strides = {};
+      for (std::size_t j = 0; j < order.size(); ++j)
+        if (order[j].first >= 0) r.strides[j] = stride[o][static_cast<std::size_t>(order[j].first)];
+      p_.operands.push_back(r);
+    }
+    k.first_instruction = static_cast<std::int32_t>(p_.instructions.size());
+    k.instructions = static_cast<std::int32_t>(d.program.size());
+    for (const Instruction& i : d.program) p_.instructions.push_back(i);
+    p_.kernels.push_back(k);
+  }
+
+  // ---- copies -----------------------------------------------------------------------------------------------------
+
+  constexpr AxisMap identity(const Shape& s) const {
+    AxisMap m;
+    for (int i = 0; i < s.rank; ++i) m[i] = static_cast<std::int8_t>(i);
+    return m;
+  }
+
+  // Writes the node's value, read through its views, to a layout of its own shape.
+  constexpr void copy(int id, const Location& to, const Layout& layout) {
+    Draft d;
+    const Shape& s = g_.shape(id);
+    d.iteration = s;
+    const int value = value_of(d, -2, id, identity(s));
+    Instruction w;
+    w.code = Code::Store;
+    w.dtype = g_[id].dtype;
+    w.a = static_cast<std::int16_t>(value);
+    Offset offset = to.offset;
+    for (const Dim& t : layout.offset.terms) offset.add(t);
+    w.slot = static_cast<std::int16_t>(operand(d, to.buffer, w.dtype, offset, layout, s, identity(s)));
+    push(d, w);
+    finish(d, KernelKind::Map, -1, id);
+  }
+  constexpr void copy_whole(int id, int buffer) { copy(id, {buffer, {}}, row_major(id, g_.shape(id))); }
+
+  constexpr void lower_composite(int id) {
+    const Node& n = g_[id];
+    const Shape& s = g_.shape(id);
+    Layout whole = row_major(id, s);
+    if (n.op == Op::Concat) {
+      for (int a = 0; a < 2; ++a) {
+        const int x = n.in[static_cast<std::size_t>(a)];
+        if (placed_[static_cast<std::size_t>(x)] && location(view_base(x)).buffer == location(id).buffer) continue;
+        Layout part = whole;
+        if (a == 1) part.offset.add(g_.shape(n.in[0])[static_cast<int>(n.attribute)] * whole.stride(static_cast<int>(n.attribute)));
+        copy(x, location(id), part);
+      }
+      return;
+    }
+    // Pad: zeros everywhere, then the operand over them.
+    Draft d;
+    d.iteration = s;
+    Instruction zero;
+    zero.code = Code::Literal;
+    zero.dtype = n.dtype;
+    zero.row = true;
+    push(d, zero);
+    store(d, id, 0, location(id), identity(s));
+    finish(d, KernelKind::Map, -1, id);
+    const AttributeList& p = g_.list(id);
+    Layout inner = whole;
+    for (int i = 0; i < s.rank; ++i) {
+      inner.offset.add(Dim(p[i]) * whole.stride(i));
+      inner.stride(i) = Dim(p[s.rank + i]) * whole.stride(i);
+    }
+    copy(n.in[0], location(id), inner);
+  }
+
+  constexpr void find_lifetimes() {
+    for (std::size_t k = 0; k < p_.kernels.size(); ++k)
+      for (int o = 0; o < p_.kernels[k].operands; ++o) {
+        const int b = p_.operands[static_cast<std::size_t>(p_.kernels[k].first_operand + o)].buffer;
+        if (b < 0) continue;
+        Buffer& buffer = p_.buffers[static_cast<std::size_t>(b)];
+        if (buffer.first < 0) buffer.first = static_cast<std::int32_t>(k);
+        buffer.last = static_cast<std::int32_t>(k);
+      }
+  }
+
+  const Graph& g_;
+  const Clusters& c_;
+  Plan p_;
+  std::vector<Location> locations_;
+  std::vector<char> placed_;
+  std::vector<int> order_;
+  std::vector<std::pair<int, int>> copies_;       // outputs that are copied to their buffer at the end
+  std::vector<std::pair<int, int>> leaf_copies_;  // inputs and constants that are outputs: copied before all else
+  int own_leaf_ = -1;                             // the leaf that is being written
+};
+
+}  // namespace detail
+
+constexpr Plan lower(const Graph& g, const Clusters& c) { return detail::Lowerer(g, c).take(); }
+
+// The whole pipeline behind tracing.
+struct Compiled {
+  Graph graph;
+  Plan plan;
+};
+constexpr Compiled compile(const Graph& traced) {
+  Compiled r;
+  r.graph = duplicate_cheap(simplify(traced));
+  r.plan = lower(r.graph, fuse(r.graph));
+  return r;
+}
+
+}  // namespace tg

@@ -1,0 +1,97 @@
+// The plan: kernels in the order they run, their programs and operands, and the buffers they use. Plain data.
+#pragma once
+
+#include <vector>
+
+#include "typegrad/passes/layout.hpp"
+
+namespace tg {
+
+enum class KernelKind : std::uint8_t { Map, Row, Column, Contract };
+
+// One step of a kernel's program. Its value is named by its position; a, b and c name earlier steps.
+enum class Code : std::uint8_t {
+  Load,     // the element of operand `slot`
+  Literal,  // a constant: the bits of a double or an integer
+  Index,    // the position along axes: sum of index × stride of operand `slot`
+  Compute,  // an element-wise op
+  Fold,     // a reduction along the reduced axes
+  Product,  // the result of the contraction
+  Store     // writes a to operand `slot`; not a value
+};
+
+struct Instruction {
+  Code code = Code::Load;
+  Op op = Op::Input;
+  DType dtype = DType::f32;
+  bool row = false;  // the value is the same for all elements along the reduced axes
+  std::int16_t a = -1, b = -1, c = -1;
+  std::int16_t slot = -1;
+  std::int64_t bits = 0;  // Literal: the value; CheckIndex: the number of classes
+  constexpr bool operator==(const Instruction&) const = default;
+};
+
+// A buffer as a kernel sees it: where it begins and how far apart the elements along each axis lie.
+struct KernelOperand {
+  std::int32_t buffer = -1;  // -1: an Index
+  DType dtype = DType::f32;
+  Offset offset;
+  std::array<Dim, max_rank> strides{};
+};
+
+// Axes: the kept ones, then the reduced ones. Contract: batched axes, rows, columns, then the contracted axes; its
+// operands 0 and 1 are the factors.
+struct Kernel {
+  KernelKind kind = KernelKind::Map;
+  std::int8_t kept = 0, reduced = 0;
+  std::array<Dim, max_rank> extents{};
+  std::int32_t first_instruction = 0, instructions = 0;
+  std::int32_t first_operand = 0, operands = 0;
+  std::int32_t node = -1;  // the last node it computes
+};
+
+struct Buffer {
+  enum class Kind : std::uint8_t { Input, Output, Arena, Size };
+  Kind kind = Kind::Arena;
+  DType dtype = DType::f32;
+  std::int32_t position = 0;  // Input, Output: which; Size: index into Graph::shapes
+  Dim elements;
+  std::int32_t first = -1, last = -1;  // Arena: the kernels between which it is alive
+};
+
+struct Plan {
+  std::vector<Kernel> kernels;
+  std::vector<Instruction> instructions;
+  std::vector<KernelOperand> operands;
+  std::vector<Buffer> buffers;
+};
+
+// Offsets into one arena for buffers of given sizes that are alive between given kernels: each is placed in the
+// lowest gap that no living buffer uses, the largest first (Pisarchyk and Lee 2020, greedy by size). Returns the peak.
+// Sizes are multiples of the alignment. Quadratic in the number of buffers.
+template <class Live, class Sizes, class Offsets>
+constexpr std::int64_t place_buffers(int count, const Live& live, const Sizes& size, Offsets& offset, std::vector<int>& order) {
+  order.clear();
+  for (int i = 0; i < count; ++i)
+    if (size(i) > 0) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
+  std::int64_t peak = 0;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const int i = order[k];
+    std::int64_t at = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t j = 0; j < k; ++j) {
+        const int o = order[j];
+        if (!live(i, o) || at >= offset[static_cast<std::size_t>(o)] + size(o) || at + size(i) <= offset[static_cast<std::size_t>(o)]) continue;
+        at = offset[static_cast<std::size_t>(o)] + size(o);
+        moved = true;
+      }
+    }
+    offset[static_cast<std::size_t>(i)] = at;
+    if (at + size(i) > peak) peak = at + size(i);
+  }
+  return peak;
+}
+
+}  // namespace tg

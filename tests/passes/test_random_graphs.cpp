@@ -1,0 +1,178 @@
+// Thousands of random graphs: differentiate, simplify, fuse, lower and place them, and demand the interpreter's result.
+#include <doctest/doctest.h>
+
+#include "typegrad/backends/reference/plan_executor.hpp"
+#include "typegrad/runtime/random.hpp"
+
+namespace {
+
+using namespace tg;
+using reference::Array;
+
+struct Generator {
+  std::uint64_t seed = 0;
+  std::uint64_t draws = 0;
+  Graph g;
+  std::vector<Value> values;
+  std::vector<Array> inputs;
+  Dim symbol;
+  std::int64_t symbol_value = 0;
+
+  std::uint32_t below(std::uint32_t n) { return rng::bits(seed, 0, 0, draws++) % n; }
+  double real() { return 2.0 * rng::uniform01<double>(seed, 1, 0, draws++) - 1.0; }
+
+  Dim extent() {
+    static constexpr std::int64_t sizes[] = {1, 2, 3, 4};
+    return below(5) == 0 ? symbol : Dim(sizes[below(4)]);
+  }
+  Value input(const Shape& s) {
+    const auto position = static_cast<std::int64_t>(inputs.size());
+    Array a{DType::f64, {}, {}, {}};
+    for (int i = 0; i < s.rank; ++i) a.shape.push_back(s[i].evaluate(&symbol_value));
+    for (std::int64_t i = 0; i < a.size(); ++i) a.real.push_back(real());
+    inputs.push_back(a);
+    return build::input(g, DType::f64, s, position);
+  }
+  Value pick() { return values[values.size() - 1 - below(static_cast<std::uint32_t>((std::min)(values.size(), std::size_t{6})))]; }
+
+  // A partner that broadcasts with v, made from v's shape with some axes of extent 1 or dropped.
+  Value partner(Value v) {
+    for (int tries = 0; tries < 4; ++tries) {
+      const Value w = pick();
+      if (w.shape() == v.shape()) return w;
+    }
+    Shape s;
+    const int skip = static_cast<int>(below(static_cast<std::uint32_t>(v.rank()) + 1));
+    for (int i = skip; i < v.rank(); ++i) s.push(below(3) == 0 ? Dim(1) : v.shape()[i]);
+    return input(s);
+  }
+
+  Value step() {
+    const Value v = pick();
+    switch (below(14)) {
+      case 0: return build::unary(Op::Tanh, v);
+      case 1: return build::unary(Op::Sin, v);
+      case 2: return build::binary(Op::Add, v, partner(v));
+      case 3: return build::binary(Op::Mul, v, partner(v));
+      case 4: return build::binary(Op::Sub, partner(v), v);
+      case 5: {
+        if (v.rank() == 0) return v;
+        const std::int64_t axes = 1 + below((1u << v.rank()) - 1);
+        return build::reduce(below(3) == 0 ? Op::ReduceMax : Op::ReduceSum, v, axes);
+      }
+      case 6: {  // normalise: subtract the mean of some axes
+        if (v.rank() == 0) return v;
+        const Value r = build::reduce(Op::ReduceSum, v, 1 + below((1u << v.rank()) - 1));
+        return build::binary(Op::Sub, v, r);
+      }
+      case 7: {
+        if (v.rank() < 2) return v;
+        return build::swap_axes(v, static_cast<int>(below(static_cast<std::uint32_t>(v.rank()))), static_cast<int>(below(static_cast<std::uint32_t>(v.rank()))));
+      }
+      case 8: {
+        Shape flat;
+        flat.push(v.shape().size());
+        if (below(2) == 0) return build::reshape(v, flat);
+        Shape s;
+        for (int i = 0; i < v.rank(); ++i)
+          if (!v.shape()[i].is(1)) s.push(v.shape()[i]);
+        return build::reshape(v, s);
+      }
+      case 9: {
+        if (v.rank() < 1) return v;
+        const Value a = v.rank() == 1 ? build::reshape(v, Shape{1, v.shape()[0]}) : v;
+        return build::matmul(a, input(Shape{a.shape()[a.rank() - 1], extent()}));
+      }
+      case 10: {
+        Shape s = v.shape();
+        AttributeList starts, steps;
+        for (int i = 0; i < s.rank; ++i) {
+          const bool cut = s[i].is_static() && s[i].coefficient > 1;
+          const bool flip = s[i].is_static() && !cut ? false : s[i].is_static() && below(3) == 0;
+          if (cut) s[i] = Dim(s[i].coefficient - 1);
+          starts.push(flip ? s[i].coefficient - 1 : cut);
+          steps.push(flip ? -1 : 1);
+        }
+        return build::slice(v, s, starts, steps);
+      }
+      case 11: {
+        if (v.rank() == 0) return v;
+        const int axis = static_cast<int>(below(static_cast<std::uint32_t>(v.rank())));
+        return build::concat(v, build::unary(Op::Cos, v), axis);
+      }
+      case 12: return build::select(build::binary(Op::Less, v, partner(v)), v, build::unary(Op::Neg, v));
+      default: {
+        if (v.rank() == 0) return v;
+        const int axis = static_cast<int>(below(static_cast<std::uint32_t>(v.rank())));
+        const Value ramp = build::iota(g, DType::i64, v.shape(), axis);
+        return build::select(build::binary(Op::Less, ramp, build::constant_like(ramp, 2)), v, build::constant_like(v, 0.5));
+      }
+    }
+  }
+};
+
+bool close(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= 1e-9 * (1 + std::fabs(a));
+}
+
+void check(std::uint64_t seed) {
+  CAPTURE(seed);
+  Generator r;
+  r.seed = seed;
+  r.symbol = r.g.intern(Name("n"));
+  r.symbol_value = 1 + r.below(4);
+  Shape first;
+  const int rank = static_cast<int>(r.below(4));
+  for (int i = 0; i < rank; ++i) first.push(r.extent());
+  r.values.push_back(r.input(first));
+  const int steps = 3 + static_cast<int>(r.below(14));
+  for (int i = 0; i < steps; ++i) {
+    const Value v = r.step();
+    if (v.rank() > 4 || v.shape().size().evaluate(&r.symbol_value) > 600) continue;
+    if ((v.shape().size().symbols >> 16) != 0) continue;
+    r.values.push_back(v);
+  }
+  const Value last = r.values.back();
+  r.g.outputs.push_back(last.id);
+  if (r.below(3) == 0) r.g.outputs.push_back(r.pick().id);
+  const bool differentiate = r.below(2) == 0;
+  if (differentiate) {
+    const Value total = build::reshape(build::reduce(Op::ReduceSum, last, (std::int64_t{1} << last.rank()) - 1), Shape{});
+    r.g.outputs.push_back(gradient(total, {r.values[0].id})[0].id);
+    // An update in place of the first input.
+    if (r.below(2) == 0) {
+      r.g.outputs.push_back(build::binary(Op::Sub, r.values[0], {&r.g, r.g.outputs.back()}).id);
+      r.g.donors.assign(r.g.outputs.size(), -1);
+      r.g.donors.back() = 0;
+    }
+  }
+  const auto expected = reference::run(r.g, r.inputs);
+  const auto simple = reference::run(simplify(r.g), r.inputs);
+  const Compiled c = compile(r.g);
+  const reference::PlanExecutor executor(c, r.inputs);
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const Array found = executor.output(k);
+    REQUIRE(found.size() == expected[k].size());
+    int wrong = 0, wrong_simple = 0;
+    for (std::int64_t i = 0; i < found.size(); ++i) {
+      wrong += !close(found.at(i), expected[k].at(i));
+      wrong_simple += !close(simple[k].at(i), expected[k].at(i));
+    }
+    CAPTURE(k);
+    CHECK(wrong_simple == 0);
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("passes keep the meaning of random graphs") {
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    try {
+      check(seed);
+    } catch (const char* message) {
+      CAPTURE(seed);
+      { std::string m = message; FAIL_CHECK(m); }
+    }
+  }
+}
