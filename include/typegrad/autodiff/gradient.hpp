@@ -88,7 +88,7 @@ class Reverse {
         for (int i = 0; i < p.size; ++i) inverse.values[static_cast<std::size_t>(p[i])] = i;
         return accumulate(x.id, build::transpose(g, inverse));
       }
-      case Op::Slice: return accumulate(x.id, unslice(g, x.shape(), graph_.list(id)));
+      case Op::Slice: return accumulate(x.id, unslice(g, x.shape(), AttributeList(graph_.list(id))));
       case Op::Pad: {
         const AttributeList a = graph_.list(id);
         AttributeList before, steps;
@@ -101,7 +101,7 @@ class Reverse {
       case Op::Concat: {
         const int axis = static_cast<int>(n.attribute);
         accumulate(x.id, part_of(g, x.shape(), axis, 0));
-        return accumulate(n.in[1], part_of(g, graph_.shape(n.in[1]), axis, x.shape()[axis].coefficient));
+        return accumulate(n.in[1], part_of(g, Shape(graph_.shape(n.in[1])), axis, x.shape()[axis].coefficient));
       }
       case Op::ReduceSum: return accumulate(x.id, build::broadcast_to(g, x.shape()));
       case Op::ReduceMax:

@@ -12,7 +12,8 @@ struct Value {
   Graph* graph = nullptr;
   int id = -1;
 
-  constexpr const Shape& shape() const { return graph->shape(id); }
+  // A copy: adding nodes moves the shapes of the graph.
+  constexpr Shape shape() const { return graph->shape(id); }
   constexpr DType dtype() const { return (*graph)[id].dtype; }
   constexpr int rank() const { return shape().rank; }
 };
