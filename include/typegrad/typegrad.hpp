@@ -1,5 +1,10 @@
 // All of typegrad but the CUDA back end (typegrad/cuda.hpp).
 #pragma once
 
+#include "typegrad/data/loader.hpp"
+#include "typegrad/nn/linear.hpp"
+#include "typegrad/nn/parameters.hpp"
+#include "typegrad/optim/trainer.hpp"
+#include "typegrad/report/explain.hpp"
 #include "typegrad/runtime/evaluate.hpp"
 #include "typegrad/runtime/random.hpp"

@@ -193,7 +193,7 @@ class Program {
   [[noreturn]] static void fail(std::size_t argument, int axis, const Extent& e, std::int64_t expected, std::int64_t found) {
     std::string text;
     for (const Name& n : e.names)
-      if (!(n == Name{})) text += (text.empty() ? "" : "*") + std::string(n.view());
+      if (!(n == Name{})) text.append(text.empty() ? "" : "*").append(n.view());
     throw Error(detail::concat_text("argument ", argument, ", axis ", axis, ": extent '", text, "' is ", found,
                                     " here, expected ", expected, " as in the arguments before it"));
   }

@@ -25,12 +25,14 @@ class Tensor {
   static constexpr Extents extents = expr_type::extents;
   static constexpr bool is_static = extents.size().is_static();
 
-  // Zeros. A shape with run-time extents needs all of them: Tensor<Cpu, float, dyn<"n">, 3>({8, 3}).
+  // Zeros. A shape with run-time extents is given in full: Tensor<Cpu, float, dyn<"n">, 3>::zeros({8, 3}).
   Tensor()
     requires is_static
-      : Tensor(static_shape()) {}
-  explicit Tensor(const std::array<std::int64_t, static_cast<std::size_t>(rank)>& shape) : Tensor(shape, uninitialised{}) {
-    DeviceMemory<Device>::zero(data(), bytes());
+      : Tensor(zeros(static_shape())) {}
+  static Tensor zeros(const std::array<std::int64_t, static_cast<std::size_t>(rank)>& shape) {
+    Tensor t(shape, uninitialised{});
+    DeviceMemory<Device>::zero(t.data(), t.bytes());
+    return t;
   }
   // The elements in row-major order.
   explicit Tensor(std::initializer_list<T> values)

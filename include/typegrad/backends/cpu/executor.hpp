@@ -31,10 +31,11 @@ class Executor {
     for (std::size_t k = 0; k < entries_.size(); ++k) {
       const Stopwatch watch(profile_ ? &(*profile_)[k] : nullptr);
       entries_[k].run(binding_.launch(k), context);
+      // At once, so that no update in place follows.
+      if (fault.position >= 0)
+        throw Error(tg::detail::concat_text("index ", fault.value, " at position ", fault.position,
+                                            " is out of range: expected 0 to ", fault.classes - 1));
     }
-    if (fault.position >= 0)
-      throw Error(detail::concat_text("index ", fault.value, " at position ", fault.position, " is out of range: expected 0 to ",
-                                      fault.classes - 1));
   }
 
   // Bytes of memory for intermediate results and scratch, known after the first run.
