@@ -202,10 +202,14 @@ struct region_of {
     return stride.is(0) ? Access::uniform : stride.is(1) ? Access::contiguous : Access::strided;
   }
   template <int... I, int... S>
-  static auto make(std::integer_sequence<int, I...>, std::integer_sequence<int, S...>)
-      -> Region<kernel.kind, kernel.kept, kernel.reduced, Accesses<access<S>()...>, Program<decltype(step<I>())...>>;
-  using type = decltype(make(std::make_integer_sequence<int, kernel.instructions>{},
-                             std::make_integer_sequence<int, kernel.operands>{}));
+  static consteval auto make(std::integer_sequence<int, I...>, std::integer_sequence<int, S...>) {
+    return Region<kernel.kind, kernel.kept, kernel.reduced, Accesses<access<S>()...>, Program<decltype(step<I>())...>>{};
+  }
+  // The region as a value of its type. Kernel templates deduce their argument from it: a name that leads through this
+  // template would put the user's lambda into nvcc's host stubs, which cannot spell it.
+  static consteval auto get() {
+    return make(std::make_integer_sequence<int, kernel.instructions>{}, std::make_integer_sequence<int, kernel.operands>{});
+  }
 };
 
 // A kernel bound to extents, strides and addresses. strides[slot * axes + axis], in elements.

@@ -32,7 +32,7 @@ struct BroadcastTo {
   constexpr auto operator()(const X& x) const {
     constexpr Extents to = extents_of<Ds...>();
     if constexpr (TypedExpr<X>) {
-      constexpr bool fits = [] {
+      constexpr bool fits = [&to] {
         if (X::extents.rank > to.rank) return false;
         for (int i = 1; i <= X::extents.rank; ++i) {
           const Extent &a = X::extents[X::extents.rank - i], &b = to[to.rank - i];

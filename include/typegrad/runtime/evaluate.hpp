@@ -116,14 +116,14 @@ auto evaluate(const X&... x) {
 // The gradient of the scalar f(x...) in its first argument, or in those named: grad<f, wrt<0, 2>>(a, b, c) gives a tuple.
 template <auto F, auto Which = wrt<0>, class... X>
 auto grad(const X&... x) {
-  return evaluate<GradientOf<Function<F>, std::remove_cv_t<decltype(Which)>>{}>(x...);
+  return evaluate<GradientOf<Function<F>, std::remove_cvref_t<decltype(Which)>>{}>(x...);
 }
 
 // The value and the gradient of the scalar f(x...), as a pair: auto [v, g] = value_and_grad<f>(a, b). With several
 // arguments, value_and_grad<f, wrt<0, 1>>, the gradients come as a tuple.
 template <auto F, auto Which = wrt<0>, class... X>
 auto value_and_grad(const X&... x) {
-  return evaluate<ValueAndGradient<Function<F>, std::remove_cv_t<decltype(Which)>>{}>(x...);
+  return evaluate<ValueAndGradient<Function<F>, std::remove_cvref_t<decltype(Which)>>{}>(x...);
 }
 
 template <class Device, class T, auto... Ds>

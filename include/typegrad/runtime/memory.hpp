@@ -17,7 +17,7 @@ namespace tg {
 // The back ends a program can run on. Cuda is declared here and defined by typegrad/cuda.hpp.
 struct Cpu {};        // Eigen's packets and matrix product, OpenMP
 struct Reference {};  // plain loops in double over the graph as it was traced: slow, the oracle of the others
-struct Cuda;          // an NVIDIA GPU
+struct Cuda;          // an NVIDIA GPU (typegrad/cuda.hpp)
 
 // How memory of a device is had and filled. Cuda specialises it in its own header.
 template <class Device>

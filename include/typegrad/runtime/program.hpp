@@ -26,10 +26,11 @@ struct DeviceProgram<Cpu, T> {
   using Plan = Frozen<T>;
   static constexpr std::size_t kernels = Plan::kernels.size();
   static constexpr auto entries = []<std::size_t... K>(std::index_sequence<K...>) {
-    return std::array<cpu::Entry, kernels>{cpu::entry<typename kernel::region_of<Plan, static_cast<int>(K)>::type>()...};
+    return std::array<cpu::Entry, kernels>{cpu::entry(kernel::region_of<Plan, static_cast<int>(K)>::get())...};
   }(std::make_index_sequence<kernels>{});
 
-  cpu::Executor executor{Plan::view(), entries};
+  DeviceProgram() : executor(Plan::view(), entries) {}
+  cpu::Executor executor;
   void run(const std::vector<std::int64_t>& extents, const std::vector<Argument>&, const std::vector<Argument>&, void* const* inputs,
            void* const* outputs) {
     executor.run(extents, inputs, outputs);

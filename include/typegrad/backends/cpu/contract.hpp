@@ -112,8 +112,8 @@ struct ContractKernel {
     if (t.k > 0) {
       // The last tiles of a row or column are smaller, and Eigen may choose larger blocks for them.
       const std::int64_t last_rows = t.m - (t.down - 1) * t.rows, last_cols = t.n - (t.across - 1) * t.cols;
-      for (const std::int64_t rows : {t.rows, last_rows})
-        for (const std::int64_t cols : {t.cols, last_cols}) {
+      for (const std::int64_t rows : std::array{t.rows, last_rows})
+        for (const std::int64_t cols : std::array{t.cols, last_cols}) {
           const std::int64_t bytes = align(Gemm<C>::workspace(rows, cols, t.k));
           t.workspace = bytes > t.workspace ? bytes : t.workspace;
         }

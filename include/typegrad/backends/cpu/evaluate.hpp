@@ -8,22 +8,12 @@
 #endif
 
 #include "typegrad/backends/cpu/lanes.hpp"
+#include "typegrad/kernels/fold.hpp"
 
 namespace tg::cpu {
 
-template <int I, class V>
-struct Slot {
-  V value;
-};
-template <class Sequence, class... V>
-struct SlotsBase;
-template <int... I, class... V>
-struct SlotsBase<std::integer_sequence<int, I...>, V...> : Slot<I, V>... {};
-
-template <int I, class V>
-TYPEGRAD_ALWAYS_INLINE V& slot(Slot<I, V>& s) { return s.value; }
-template <int I, class V>
-TYPEGRAD_ALWAYS_INLINE const V& slot(const Slot<I, V>& s) { return s.value; }
+using kernel::slot;
+using kernel::SlotsBase;
 
 // The values of all steps in lanes L.
 template <class L, class P>

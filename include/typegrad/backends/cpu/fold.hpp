@@ -9,34 +9,8 @@ namespace tg::cpu {
 template <Op O, class T>
 using wide_t = std::conditional_t<std::same_as<compute_t<T>, float> && (O == Op::ReduceSum || O == Op::ReduceProd), double, compute_t<T>>;
 
-// The folds of one pass, by step index.
-template <class R, int P>
-struct Folds {
-  static constexpr int count = [] {
-    int n = 0;
-    for (int i = 0; i < R::steps; ++i) n += R::info[static_cast<std::size_t>(i)].code == Code::Fold && R::phase[static_cast<std::size_t>(i)] == P + 1;
-    return n;
-  }();
-  static constexpr std::array<int, static_cast<std::size_t>(count > 0 ? count : 1)> step = [] {
-    std::array<int, static_cast<std::size_t>(count > 0 ? count : 1)> r{};
-    std::size_t n = 0;
-    for (int i = 0; i < R::steps; ++i)
-      if (R::info[static_cast<std::size_t>(i)].code == Code::Fold && R::phase[static_cast<std::size_t>(i)] == P + 1) r[n++] = i;
-    return r;
-  }();
-  template <int F>
-  static constexpr kernel::StepInfo info = R::info[static_cast<std::size_t>(step[static_cast<std::size_t>(F)])];
-  template <int F>
-  using type = element_t<info<F>.dtype>;
-  template <int F>
-  static constexpr int arg = info<F>.args[0];
-
-  // Calls f.template operator()<F>() for each fold.
-  template <class Fn>
-  static TYPEGRAD_ALWAYS_INLINE void each(Fn f) {
-    [&]<int... F>(std::integer_sequence<int, F...>) { (f.template operator()<F>(), ...); }(std::make_integer_sequence<int, count>{});
-  }
-};
+using kernel::Folds;
+using kernel::identity_of;
 
 // One accumulator per fold, in lanes L.
 template <class R, int P, class L, class Sequence = std::make_integer_sequence<int, Folds<R, P>::count>>

@@ -221,17 +221,6 @@ TYPEGRAD_ALWAYS_INLINE Bools<F> combine(const Bools<F>& a, const Bools<F>& b) {
   else return logical_and(a, b);
 }
 
-// What a reduction of nothing gives; for max and min also where every fold begins.
-template <Op O, class C>
-constexpr C identity_of() {
-  if constexpr (O == Op::ReduceSum) return C{0};
-  else if constexpr (O == Op::ReduceProd) return C{1};
-  else if constexpr (std::same_as<C, bool>) return O == Op::ReduceMin;
-  else if constexpr (std::floating_point<C>)
-    return O == Op::ReduceMax ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity();
-  else return O == Op::ReduceMax ? std::numeric_limits<C>::lowest() : (std::numeric_limits<C>::max)();
-}
-
 // The lanes of v folded pairwise; sums and products of floats in double.
 template <class L, Op O, class T>
 TYPEGRAD_ALWAYS_INLINE auto fold_lanes(const typename L::template value<T>& v) {

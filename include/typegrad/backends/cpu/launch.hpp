@@ -14,7 +14,7 @@ struct Entry {
 };
 
 template <class R>
-constexpr Entry entry() {
+constexpr Entry entry(R) {
   if constexpr (R::kind == KernelKind::Map) return {MapKernel<R>::scratch, MapKernel<R>::run};
   else if constexpr (R::kind == KernelKind::Row) return {RowKernel<R>::scratch, RowKernel<R>::run};
   else if constexpr (R::kind == KernelKind::Column) return {ColumnKernel<R>::scratch, ColumnKernel<R>::run};
