@@ -123,8 +123,8 @@ Report train(const Options& options, const tg::data::ImageSplits& data) {
 
   Report r;
   r.images_per_second = training > 0 ? static_cast<double>(data.train.count * options.epochs) / training : 0;
-  if constexpr (requires { Trainer::template program<Images<Device>, Labels<Device>>().device_program().executor; }) {
-    auto& program = Trainer::template program<Images<Device>, Labels<Device>>().device_program();
+  if constexpr (!std::same_as<Device, tg::Reference>) {
+    auto& program = Trainer::program(Images<Device>::zeros({batch, 784}), Labels<Device>::zeros({batch})).device_program();
     const tg::PlanView plan = std::remove_reference_t<decltype(program)>::Plan::view();
     const std::int64_t size = batch;
     const tg::Cost cost = tg::cost_of(plan, &size);

@@ -103,3 +103,10 @@ TEST_CASE("a lazy expression runs as one kernel and outlives its operands") {
   using P = tg::Program<Cpu, tg::detail::LazyFunction<L>, tg::Expr<float, 3>, tg::Expr<float, 3>, tg::Expr<float>>;
   CHECK(tg::Frozen<P::tracer>::kernels.size() == 1);
 }
+
+TEST_CASE("tensors of one element") {
+  static constexpr auto f = [](auto x) { return std::tuple(x * 2.0, tg::sum(x), tg::matmul(tg::reshape<1, 1>(x), tg::reshape<1, 1>(x))); };
+  compare<Cpu, f>(1e-6, random<float, 1>({1}, 1));
+  static constexpr auto g = [](auto a, auto b, auto c) { return tg::matmul(a, b) + c; };
+  compare<Cpu, g>(1e-5, random<float, 4, 8>({4, 8}, 1, 0.1, 1), random<float, 8, 1>({8, 1}, 2, 0.1, 1), random<float, 1>({1}, 3));
+}

@@ -162,7 +162,7 @@ TEST_CASE("bad labels and extents are reported") {
 }
 
 TEST_CASE("a step fuses to the kernels it needs") {
-  using P = std::remove_reference_t<decltype(tg::Trainer<Cpu, Mlp, loss>::program<X, Y>())>;
+  using P = std::remove_reference_t<decltype(tg::Trainer<Cpu, Mlp, loss>::program(std::declval<X>(), std::declval<Y>()))>;
   int contractions = 0, maps = 0;
   for (const tg::Kernel& k : tg::Frozen<P::tracer>::kernels) {
     contractions += k.kind == tg::KernelKind::Contract;

@@ -102,7 +102,7 @@ concept ExtentSpelling = std::same_as<T, int> || std::same_as<T, std::int64_t> |
 // The extents of a pack of template arguments.
 template <auto... Ds>
 consteval Extents extents_of() {
-  static_assert((ExtentSpelling<std::remove_cv_t<decltype(Ds)>> && ...),
+  static_assert((ExtentSpelling<std::remove_cvref_t<decltype(Ds)>> && ...),
                 "typegrad: an extent is an int (std::int64_t beyond its range) or tg::dyn<\"name\">");
   Extents e;
   (e.push(Extent(Ds)), ...);

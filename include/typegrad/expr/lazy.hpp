@@ -55,6 +55,8 @@ struct number_type<Found, First, Rest...> {
 
 template <class T, class X>
 constexpr auto lazy_operand(const X& x) {
+  static_assert(!(Number<X> && std::is_floating_point_v<X> && std::is_integral_v<T>),
+                "typegrad: a floating-point number meets a tensor of an integer dtype; convert the tensor with tg::cast");
   if constexpr (Number<X>) return ScalarOperand<T>{static_cast<T>(static_cast<compute_t<T>>(x))};
   else return x;
 }

@@ -10,8 +10,7 @@
 
 namespace tg::kernel {
 
-// How an operand moves along the kernel's innermost axis.
-enum class Access : std::uint8_t { uniform, contiguous, strided };
+using tg::Access;
 
 // The steps of a program, by the meaning of tg::Code. T is the element type; Row: constant along the reduced axes.
 template <class T, int Slot, bool Row> struct Load {};
@@ -124,8 +123,9 @@ struct Region<K, Kept, Reduced, Accesses<A...>, Program<Steps...>> {
 
   // Pass p computes what its folds and its stores of elements need. A value that is dear to compute is kept where a
   // later pass needs it again (kind Row only).
-  static constexpr std::array<Modes, static_cast<std::size_t>(passes > 0 ? passes : 1)> modes = [] {
-    std::array<Modes, static_cast<std::size_t>(passes > 0 ? passes : 1)> r{};
+  using PassModes = std::array<Modes, static_cast<std::size_t>(passes > 0 ? passes : 1)>;
+  static constexpr auto modes_with = [](bool keeps) {
+    PassModes r{};
     std::array<int, sizeof...(Steps)> kept_by{};
     for (int& k : kept_by) k = -1;
     auto need = [&](Modes& m, int step) {
@@ -145,7 +145,7 @@ struct Region<K, Kept, Reduced, Accesses<A...>, Program<Steps...>> {
         for (int a : s.args)
           if (a >= 0 && !info[static_cast<std::size_t>(a)].row) need(m, a);
       }
-      for (std::size_t i = 0; K == KernelKind::Row && i < sizeof...(Steps); ++i)
+      for (std::size_t i = 0; keeps && i < sizeof...(Steps); ++i)
         if (m[i] == Mode::compute && info[i].code == Code::Compute && is_transcendental(info[i].op) && is_floating(info[i].dtype))
           kept_by[i] = p;
     }
@@ -156,7 +156,10 @@ struct Region<K, Kept, Reduced, Accesses<A...>, Program<Steps...>> {
       if (again) r[static_cast<std::size_t>(kept_by[i])][i] = Mode::keep;
     }
     return r;
-  }();
+  };
+  static constexpr PassModes modes = modes_with(K == KernelKind::Row);
+  // For back ends that compute again what another pass has computed.
+  static constexpr PassModes recomputing_modes = modes_with(false);
   // The number of a kept value among them, or -1.
   static constexpr std::array<int, sizeof...(Steps)> kept_index = [] {
     std::array<int, sizeof...(Steps)> r{};
@@ -175,7 +178,7 @@ struct Region<K, Kept, Reduced, Accesses<A...>, Program<Steps...>> {
   }();
 };
 
-// The region of kernel K of a program P, which holds its plan as static constexpr arrays.
+// The region of kernel K of a program P, which holds its plan and the operands' access as static constexpr arrays.
 template <class P, int K>
 struct region_of {
   static constexpr Kernel kernel = P::kernels[static_cast<std::size_t>(K)];
@@ -197,9 +200,7 @@ struct region_of {
   }
   template <int S>
   static consteval Access access() {
-    constexpr int inner = kernel.kind == KernelKind::Row ? kernel.kept + kernel.reduced - 1 : kernel.kept - 1;
-    constexpr Dim stride = P::operands[static_cast<std::size_t>(kernel.first_operand + S)].strides[static_cast<std::size_t>(inner)];
-    return stride.is(0) ? Access::uniform : stride.is(1) ? Access::contiguous : Access::strided;
+    return P::access[static_cast<std::size_t>(kernel.first_operand + S)];
   }
   template <int... I, int... S>
   static consteval auto make(std::integer_sequence<int, I...>, std::integer_sequence<int, S...>) {

@@ -89,7 +89,7 @@ class Trainer {
   auto step(const X&... x) {
     hyper_.assign(optimizer.hyperparameters(step_ + 1));
     auto results = [&]<std::size_t... S>(std::index_sequence<S...>) {
-      return program<X...>()(parameters_.flat(), state_[S]..., hyper_, x...);
+      return program(x...)(parameters_.flat(), state_[S]..., hyper_, x...);
     }(std::make_index_sequence<states>{});
     ++step_;
     return detail::nest<states + 1, loss_result<X...>>(results);
@@ -143,9 +143,9 @@ class Trainer {
     step_ = step;
   }
 
-  // The program of a step on such inputs, for reports and profiles.
+  // The program of a step on inputs of these types, for reports and profiles.
   template <class... X>
-  static auto& program() {
+  static auto& program(const X&...) {
     return with_state<X...>(std::make_index_sequence<states>{});
   }
 

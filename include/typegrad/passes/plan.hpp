@@ -50,6 +50,14 @@ struct Kernel {
   std::int32_t node = -1;  // the last node it computes
 };
 
+// How an operand moves along the kernel's innermost axis: the last kept one, for rows the last reduced one.
+enum class Access : std::uint8_t { uniform, contiguous, strided };
+constexpr Access access_of(const Kernel& k, const KernelOperand& o) {
+  const int inner = k.kind == KernelKind::Row ? k.kept + k.reduced - 1 : k.kept - 1;
+  const Dim& stride = o.strides[static_cast<std::size_t>(inner)];
+  return stride.is(0) ? Access::uniform : stride.is(1) ? Access::contiguous : Access::strided;
+}
+
 struct Buffer {
   enum class Kind : std::uint8_t { Input, Output, Arena, Size };
   Kind kind = Kind::Arena;

@@ -29,6 +29,7 @@ struct PlanArrays {
   std::array<Kernel, N.kernels> kernels{};
   std::array<Instruction, N.instructions> instructions{};
   std::array<KernelOperand, N.operands> operands{};
+  std::array<Access, N.operands> access{};  // here, since g++ 12 cannot read strides that are all zero from a constant
   std::array<Buffer, N.buffers> buffers{};
   std::array<Name, N.symbols> symbols{};
   std::array<Dim, N.shapes> counts{};
@@ -55,6 +56,11 @@ struct Frozen {
     detail::copy_items(r.kernels, c.plan.kernels);
     detail::copy_items(r.instructions, c.plan.instructions);
     detail::copy_items(r.operands, c.plan.operands);
+    for (const Kernel& k : c.plan.kernels)
+      for (int o = 0; o < k.operands; ++o) {
+        const auto at = static_cast<std::size_t>(k.first_operand + o);
+        r.access[at] = access_of(k, c.plan.operands[at]);
+      }
     detail::copy_items(r.buffers, c.plan.buffers);
     detail::copy_items(r.symbols, c.graph.symbols);
     for (std::size_t i = 0; i < r.counts.size(); ++i) {
@@ -67,6 +73,7 @@ struct Frozen {
   static constexpr const auto& kernels = arrays.kernels;
   static constexpr const auto& instructions = arrays.instructions;
   static constexpr const auto& operands = arrays.operands;
+  static constexpr const auto& access = arrays.access;
 
   static constexpr PlanView view() {
     return {arrays.kernels, arrays.instructions, arrays.operands, arrays.buffers, arrays.symbols, arrays.counts};

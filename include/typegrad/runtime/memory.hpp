@@ -29,9 +29,9 @@ struct DeviceMemory {
     return p;
   }
   static void release(void* p) noexcept { ::operator delete(p, std::align_val_t{64}); }
-  static void zero(void* p, std::size_t bytes) { std::memset(p, 0, bytes); }
-  static void from_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-  static void to_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  static void zero(void* p, std::size_t bytes) { if (bytes > 0) std::memset(p, 0, bytes); }
+  static void from_host(void* to, const void* from, std::size_t bytes) { if (bytes > 0) std::memcpy(to, from, bytes); }
+  static void to_host(void* to, const void* from, std::size_t bytes) { if (bytes > 0) std::memcpy(to, from, bytes); }
 };
 
 namespace detail {

@@ -43,7 +43,9 @@ struct Faults {
   kernel::IndexFault* fault;
   // The fault with the lowest position is kept, so that the report does not depend on threads.
   void report(std::int64_t position, std::int64_t value, std::int64_t classes) const {
+#if defined(_OPENMP)
 #pragma omp critical(typegrad_index_fault)
+#endif
     if (fault->position < 0 || position < fault->position) *fault = {position, value, classes};
   }
 };

@@ -132,7 +132,7 @@ struct Evaluator<R, kernel::Program<Steps...>> {
   template <int P, int V, int I>
   __device__ static void element(const Arguments<R>& a, const Position<R>& at, std::int64_t index, Values<R> (&v)[V], const Values<R>& row,
                                  std::int64_t product) {
-    constexpr auto mode = R::modes[static_cast<std::size_t>(P)][static_cast<std::size_t>(I)];
+    constexpr auto mode = R::recomputing_modes[static_cast<std::size_t>(P)][static_cast<std::size_t>(I)];
     if constexpr (mode != R::Mode::skip) exec<V, I>(step<I>{}, a, at, index, v, row, product);
   }
   // The steps that are constant along the reduced axes and follow P passes.

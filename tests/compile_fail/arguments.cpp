@@ -1,0 +1,5 @@
+// expect: no match for call to
+#include "typegrad/typegrad.hpp"
+using namespace tg;
+constexpr auto f = [](auto a, auto b) { return a * b; };
+auto r = evaluate<f>(Tensor<Cpu, float, 8>());
