@@ -49,7 +49,7 @@ TEST_CASE("cuda: reductions along rows, columns and everything") {
   for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {9, 10}, {5, 33}, {3, 1300}}) {
     CAPTURE(m);
     CAPTURE(n);
-    compare<Cuda, rows>(2e-5, random<float, dyn<"m">, dyn<"n">>({m, n}, 1));
+    compare<Cuda, rows>(2e-4, random<float, dyn<"m">, dyn<"n">>({m, n}, 1));
   }
   for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {30, 70}, {2100, 5}}) {
     CAPTURE(m);

@@ -116,7 +116,7 @@ class Trainer {
     std::array<std::vector<T>, states> kept;
     for (std::size_t s = 0; s < states; ++s) {
       kept[s] = state_[s].to_vector();
-      views.push_back(detail::view_of(state_name(s), dtype_of<T>, {parameters_type::count}, reinterpret_cast<const std::byte*>(kept[s].data())));
+      views.push_back(detail::view_of(state_name(s), dtype_of<T>, std::vector<std::int64_t>{parameters_type::count}, reinterpret_cast<const std::byte*>(kept[s].data())));
     }
     io::write_safetensors(path, views, {{"format", "pt"}, {"step", std::to_string(step_)}});
   }
@@ -130,7 +130,7 @@ class Trainer {
     for (std::size_t s = 0; s < states; ++s) {
       kept[s].resize(values.size());
       if (!resumed) continue;
-      file.read(detail::find_tensor(file, state_name(s), dtype_of<T>, {parameters_type::count}), std::as_writable_bytes(std::span(kept[s])));
+      file.read(detail::find_tensor(file, state_name(s), dtype_of<T>, std::vector<std::int64_t>{parameters_type::count}), std::as_writable_bytes(std::span(kept[s])));
     }
     if (const auto found = file.metadata().find("step"); resumed && found != file.metadata().end()) {
       const auto [end, error] = std::from_chars(found->second.data(), found->second.data() + found->second.size(), step);

@@ -150,8 +150,12 @@ struct Evaluator<R, kernel::Program<Steps...>> {
         faults.report(position, static_cast<std::int64_t>(x), Classes);
       }
     };
-    if constexpr (L::size == 1) check(slot<I>(v), 0);
-    else for (int i = 0; i < L::size; ++i) check(slot<I>(v).v[i], i);
+    const auto& found = slot<I>(v);
+    if constexpr (requires { found.v[0]; }) {
+      for (int i = 0; i < L::size; ++i) check(found.v[i], i);
+    } else {
+      check(found, 0);
+    }
   }
   template <class L, int I, class T, class Rows>
   static TYPEGRAD_ALWAYS_INLINE void exec(kernel::Product<T>, const Position<R>&, std::int64_t index, values_of<L, R>& v, const Rows&,
