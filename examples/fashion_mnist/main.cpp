@@ -1,6 +1,6 @@
 // Trains a 784-512-256-10 perceptron on Fashion-MNIST, saves it, loads it again and compares devices.
 //
-//   fashion_mnist [--device cpu|cuda|reference] [--epochs N] [--seed N] [--limit IMAGES] [--data DIR] [--save FILE]
+//   fashion_mnist [--device cpu|cuda] [--epochs N] [--seed N] [--limit IMAGES] [--data DIR] [--save FILE]
 //
 // The model is written once; with nvcc the same file is compiled for both devices.
 #include <chrono>
@@ -123,16 +123,14 @@ Report train(const Options& options, const tg::data::ImageSplits& data) {
 
   Report r;
   r.images_per_second = training > 0 ? static_cast<double>(data.train.count * options.epochs) / training : 0;
-  if constexpr (!std::same_as<Device, tg::Reference>) {
-    auto& program = Trainer::program(Images<Device>::zeros({batch, 784}), Labels<Device>::zeros({batch})).device_program();
-    const tg::PlanView plan = std::remove_reference_t<decltype(program)>::Plan::view();
-    const std::int64_t size = batch;
-    const tg::Cost cost = tg::cost_of(plan, &size);
-    r.gflops = cost.flops * r.images_per_second / static_cast<double>(batch) * 1e-9;
-    r.gigabytes = cost.bytes * r.images_per_second / static_cast<double>(batch) * 1e-9;
-    r.kernels = plan.kernels.size();
-    r.arena = program.executor.arena_bytes();
-  }
+  auto& program = Trainer::program(Images<Device>::zeros({batch, 784}), Labels<Device>::zeros({batch})).device_program();
+  const tg::PlanView plan = std::remove_reference_t<decltype(program)>::Plan::view();
+  const std::int64_t size = batch;
+  const tg::Cost cost = tg::cost_of(plan, &size);
+  r.gflops = cost.flops * r.images_per_second / static_cast<double>(batch) * 1e-9;
+  r.gigabytes = cost.bytes * r.images_per_second / static_cast<double>(batch) * 1e-9;
+  r.kernels = plan.kernels.size();
+  r.arena = program.executor.arena_bytes();
   return r;
 }
 
@@ -164,8 +162,6 @@ int run(int argc, char** argv) {
   bool ran_gpu = false;
   if (options.device == "cpu") {
     cpu = train<tg::Cpu>(options, data);
-  } else if (options.device == "reference") {
-    cpu = train<tg::Reference>(options, data);
   } else if (options.device == "cuda") {
 #if defined(__CUDACC__)
     gpu = train<tg::Cuda>(options, data);
@@ -174,7 +170,7 @@ int run(int argc, char** argv) {
     throw tg::Error("this program was compiled without CUDA; build the target fashion_mnist_cuda with nvcc");
 #endif
   } else {
-    throw tg::Error("--device: expected cpu, cuda or reference, found '" + options.device + "'");
+    throw tg::Error("--device: expected cpu or cuda, found '" + options.device + "'");
   }
 #if defined(__CUDACC__)
   gpu_note = tg::cuda_device_count() > 0 ? (ran_gpu ? "" : "not run (--device cuda)") : "no GPU present";
@@ -188,7 +184,7 @@ int run(int argc, char** argv) {
     std::snprintf(b, sizeof(b), format, value_of(gpu));
     std::printf("%-22s %24s %24s\n", what, cpu_note.empty() ? a : cpu_note.c_str(), ran_gpu ? b : gpu_note.c_str());
   };
-  std::printf("\n%-22s %24s %24s\n", "training", options.device == "reference" ? "reference" : "CPU", "GPU");
+  std::printf("\n%-22s %24s %24s\n", "training", "CPU", "GPU");
   line("images/s", [](const Report& r) { return r.images_per_second; }, "%.0f");
   line("GFLOP/s", [](const Report& r) { return r.gflops; }, "%.1f");
   line("GB/s", [](const Report& r) { return r.gigabytes; }, "%.1f");
