@@ -20,6 +20,27 @@ constexpr auto flatten(const R& r) {
   }
 }
 
+// Calls what a user wrote, or says what it was given if it does not take that.
+template <class F, class... X>
+constexpr auto call(const F& f, const X&... x) {
+  if constexpr (std::is_invocable_v<const F&, const X&...>) {
+    return f(x...);
+  } else {
+    constexpr Message m = [] {
+      Message text = Message("call: the function does not take (");
+      int n = 0;
+      auto describe = [&]<class A>(std::type_identity<A>) {
+        text << (n++ == 0 ? "" : ", ");
+        if constexpr (TypedExpr<A>) text << name(A::element) << " " << A::extents;
+        else text << "a model";
+      };
+      (describe(std::type_identity<X>{}), ...);
+      return text << ")";
+    }();
+    fail<m>();
+  }
+}
+
 }  // namespace detail
 
 // F is a stateless type whose call operator takes expressions of types E...; the graph has one input for each.
@@ -47,7 +68,7 @@ template <auto F>
 struct Function {
   template <class... X>
   constexpr auto operator()(const X&... x) const {
-    return F(x...);
+    return detail::call(F, x...);
   }
 };
 

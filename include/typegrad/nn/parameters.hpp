@@ -13,7 +13,7 @@ template <class M, auto F>
 struct ModelFunction {
   template <class P, class... X>
   constexpr auto operator()(const P& flat, const X&... x) const {
-    return F(bind_parameters<M>(flat), x...);
+    return call(F, bind_parameters<M>(flat), x...);
   }
 };
 

@@ -56,7 +56,7 @@ struct TrainStep {
       return Expr<T>(build::cast(build::reshape(build::slice(hyper, Shape{1}, start, step), Shape{}), dtype_of<T>));
     };
     const M model = bind_parameters<M>(flat);
-    const auto result = Loss(model, std::get<states + 1 + I>(rest)...);
+    const auto result = call(Loss, model, std::get<states + 1 + I>(rest)...);
     const auto loss = first_of(result);
     static_assert(is_floating(std::remove_cvref_t<decltype(loss)>::element) && std::remove_cvref_t<decltype(loss)>::extents.size().is(1),
                   "typegrad: the first result of a loss function is a floating-point scalar; reduce it with tg::mean");
