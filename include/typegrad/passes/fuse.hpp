@@ -373,7 +373,7 @@ class Fuser {
         at = m[i] - AxisMap::unit;
       } else {
         for (int j = 0; j < k.iteration.rank && at < 0; ++j)
-          if (((k.reduced >> j) & 1) && !((axes >> j) & 1) && k.iteration[j] == from[i]) at = j;
+          if (((k.reduced >> j) & 1) && !((axes >> j) & 1) && k.iteration[j] == from[i] && !lies_on(from, m, j)) at = j;
         if (at < 0) {
           if (k.iteration.rank == max_rank) return false;
           k.iteration.push(1);
@@ -417,6 +417,12 @@ class Fuser {
     cluster(c) = k;
     join(id, c, m);
     return true;
+  }
+
+  static constexpr bool lies_on(const Shape& s, const AxisMap& m, int axis) {
+    for (int i = 0; i < s.rank; ++i)
+      if (m[i] == axis && !s[i].is(1)) return true;
+    return false;
   }
 
   // Whether a user of the reduction in the cluster works on every element, so that another pass follows.
