@@ -3,6 +3,8 @@
 
 #include "typegrad/nn/parameters.hpp"
 #include "typegrad/optim/optimizers.hpp"
+#include "typegrad/optim/schedules.hpp"
+#include "typegrad/optim/wrappers.hpp"
 
 namespace tg {
 namespace detail {
@@ -69,7 +71,8 @@ struct TrainStep {
 }  // namespace detail
 
 // Trains model M on a device. Loss is a constexpr function of (model, inputs...) that returns the loss, or a tuple of
-// the loss and other values to report. Optimizer is one of tg::optim. Parameters and state live in flat buffers and are
+// the loss and other values to report. Optimizer is one of tg::optim, perhaps wrapped (clipping, averaged weights,
+// accumulation: optim/wrappers.hpp). Parameters and state live in flat buffers and are
 // updated in place; after the first step with given extents a step allocates nothing.
 template <class Device, class M, auto Loss, class Optimizer = optim::AdamW>
 class Trainer {
@@ -108,6 +111,21 @@ class Trainer {
 
   const parameters_type& parameters() const { return parameters_; }
   std::int64_t steps() const { return step_; }
+  // Updates of the parameters so far: fewer than steps where the optimizer accumulates gradients.
+  std::int64_t updates() const {
+    if constexpr (requires { optimizer.updates(step_); }) return optimizer.updates(step_);
+    else return step_;
+  }
+  // A copy of the averaged parameters that optim::WithEma keeps; before the first update, of the parameters.
+  // trainer.averaged().apply<loss>(x, y) evaluates with them, trainer.averaged().save(path) writes them.
+  parameters_type averaged() const
+    requires requires { Optimizer::average; }
+  {
+    parameters_type copy;
+    auto flat = copy.flat();  // a handle to the same memory
+    flat.assign((updates() == 0 ? parameters_.flat() : state_[Optimizer::average]).to_vector());
+    return copy;
+  }
 
   // Parameters under their paths, the optimizer's state and the number of steps: enough to go on exactly.
   void save(const std::filesystem::path& path) const {
