@@ -1,6 +1,7 @@
 // Reverse-mode differentiation as a function from graph to graph (Griewank and Walther 2008, chapter 3).
 #pragma once
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,7 @@ class Reverse {
         return accumulate(x.id, build::transpose(g, inverse));
       }
       case Op::Slice: return accumulate(x.id, unslice(g, x.shape(), AttributeList(graph_.list(id))));
+      case Op::Window: return accumulate(x.id, unwindow(g, x.shape(), AttributeList(graph_.list(id))));
       case Op::Pad: {
         const AttributeList a = graph_.list(id);
         AttributeList before, steps;
@@ -176,65 +178,159 @@ class Reverse {
            where(zero, where(zeros == 1.0, others, 0.0), where(zeros == 0.0, whole / where(zero, 1.0, x), 0.0));
   }
 
-  constexpr void contraction(int id, const Node& n, Value g) {
-    const Value a = value(n.in[0]), b = value(n.in[1]);
-    const DotAxes axes = DotAxes::decode(graph_.list(id));
-    const int lhs_free = a.rank() - axes.batch - axes.contract, rhs_free = b.rank() - axes.batch - axes.contract;
-
-    DotAxes left;  // g · b over the free axes of b
-    left.batch = axes.batch;
-    left.contract = rhs_free;
-    for (int i = 0; i < axes.batch; ++i) {
-      left.lhs_batch[static_cast<std::size_t>(i)] = i;
-      left.rhs_batch[static_cast<std::size_t>(i)] = axes.rhs_batch[static_cast<std::size_t>(i)];
-    }
-    for (int i = 0, k = 0; i < b.rank(); ++i)
-      if (axes.role(false, i) == 'f') {
-        left.lhs_contract[static_cast<std::size_t>(k)] = axes.batch + lhs_free + k;
-        left.rhs_contract[static_cast<std::size_t>(k++)] = i;
+  // The adjoint of windows: for each place in a window, the gradients spread over the elements that lie there.
+  constexpr Value unwindow(Value g, const Shape& to, const AttributeList& a) const {
+    std::int64_t places = 1;
+    for (int i = 0; i < to.rank; ++i) places *= a[3 * i] > 0 ? a[3 * i] : 1;
+    Value total;
+    for (std::int64_t place = 0; place < places; ++place) {
+      Shape one = g.shape(), positions;
+      AttributeList starts, steps, before, spread;
+      std::int64_t rest = place;
+      for (int i = 0, w = to.rank; i < to.rank; ++i) {
+        const std::int64_t size = a[3 * i] > 0 ? a[3 * i] : 1, k = rest % size;
+        rest /= size;
+        before.push(k * a[3 * i + 2]);
+        spread.push(a[3 * i + 1]);
+        positions.push(one[i]);
+        if (a[3 * i] == 0) continue;
+        one[w] = 1;
+        while (starts.size < w) starts.push(0);
+        starts.push(k);
+        ++w;
       }
-    accumulate(a.id, arrange(build::dot(g, b, left), a.rank(), axes, true));
-
-    DotAxes right;  // a · g over the free axes of a
-    right.batch = axes.batch;
-    right.contract = lhs_free;
-    for (int i = 0; i < axes.batch; ++i) {
-      right.lhs_batch[static_cast<std::size_t>(i)] = axes.lhs_batch[static_cast<std::size_t>(i)];
-      right.rhs_batch[static_cast<std::size_t>(i)] = i;
+      while (starts.size < one.rank) starts.push(0);
+      for (int i = 0; i < one.rank; ++i) steps.push(1);
+      const Value part = build::pad(build::reshape(build::slice(g, one, starts, steps), positions), to, before, spread);
+      total = place == 0 ? part : build::binary(Op::Add, total, part);
     }
-    for (int i = 0, k = 0; i < a.rank(); ++i)
-      if (axes.role(true, i) == 'f') {
-        right.lhs_contract[static_cast<std::size_t>(k)] = i;
-        right.rhs_contract[static_cast<std::size_t>(k)] = axes.batch + k;
-        ++k;
-      }
-    accumulate(b.id, arrange(build::dot(a, g, right), b.rank(), axes, false));
+    return total;
   }
 
-  // Brings the axes of an operand's gradient into the operand's order. For the left operand they come as (batched,
-  // free, contracted in the right operand's order), for the right one as (batched, contracted in the left operand's
-  // order, free).
-  constexpr Value arrange(Value v, int rank, const DotAxes& axes, bool lhs) const {
-    AttributeList p;
-    for (int axis = 0; axis < rank; ++axis) {
-      const char role = axes.role(lhs, axis);
-      int at = 0;
-      if (role == 'b') {
-        while ((lhs ? axes.lhs_batch : axes.rhs_batch)[static_cast<std::size_t>(at)] != axis) ++at;
-      } else if (role == 'f') {
-        for (int i = 0; i < axis; ++i) at += axes.role(lhs, i) == 'f';
-        at += axes.batch + (lhs ? 0 : axes.contract);
-      } else {
-        int pair = 0;
-        while ((lhs ? axes.lhs_contract : axes.rhs_contract)[static_cast<std::size_t>(pair)] != axis) ++pair;
-        const auto& theirs = lhs ? axes.rhs_contract : axes.lhs_contract;
-        for (int i = 0; i < axes.contract; ++i)
-          at += theirs[static_cast<std::size_t>(i)] < theirs[static_cast<std::size_t>(pair)];
-        at += lhs ? rank - axes.contract : axes.batch;
-      }
-      p.push(at);
+  // Labels for the axes of a contraction's operands and result.
+  struct DotLabels {
+    std::array<char, max_rank> lhs{}, rhs{}, out{};
+    int ranks[3]{};
+    constexpr std::string_view of(int which) const {
+      return {which == 0 ? lhs.data() : which == 1 ? rhs.data() : out.data(), static_cast<std::size_t>(ranks[which])};
     }
-    return build::transpose(v, p);
+  };
+  static constexpr DotLabels label(const DotAxes& axes, int lhs_rank, int rhs_rank) {
+    DotLabels l;
+    l.ranks[0] = lhs_rank;
+    l.ranks[1] = rhs_rank;
+    char next = 'a';
+    for (int k = 0; k < axes.batch; ++k, ++next) {
+      const auto i = static_cast<std::size_t>(k);
+      l.lhs[static_cast<std::size_t>(axes.lhs_batch[i])] = l.rhs[static_cast<std::size_t>(axes.rhs_batch[i])] = l.out[static_cast<std::size_t>(l.ranks[2]++)] = next;
+    }
+    for (int k = 0; k < axes.contract; ++k, ++next) {
+      const auto i = static_cast<std::size_t>(k);
+      l.lhs[static_cast<std::size_t>(axes.lhs_contract[i])] = l.rhs[static_cast<std::size_t>(axes.rhs_contract[i])] = next;
+    }
+    for (int i = 0; i < lhs_rank; ++i)
+      if (l.lhs[static_cast<std::size_t>(i)] == 0) l.lhs[static_cast<std::size_t>(i)] = l.out[static_cast<std::size_t>(l.ranks[2]++)] = next++;
+    for (int i = 0; i < rhs_rank; ++i)
+      if (l.rhs[static_cast<std::size_t>(i)] == 0) l.rhs[static_cast<std::size_t>(i)] = l.out[static_cast<std::size_t>(l.ranks[2]++)] = next++;
+    return l;
+  }
+
+  constexpr void contraction(int id, const Node& n, Value g) {
+    const DotAxes axes = DotAxes::decode(graph_.list(id));
+    const DotLabels labels = label(axes, value(n.in[0]).rank(), value(n.in[1]).rank());
+    for (int side = 0; side < 2; ++side) {
+      const Value own = value(n.in[static_cast<std::size_t>(side)]), other = value(n.in[static_cast<std::size_t>(1 - side)]);
+      const Op op = graph_[own.id].op;
+      if (op == Op::Window && moves_freely(own, labels, side)) window_gradient(own, other, g, labels, side);
+      else if (op == Op::Broadcast) broadcast_gradient(own, other, g, labels, side);
+      else accumulate(own.id, product(g, labels.of(2), other, labels.of(1 - side), labels.of(side), side));
+    }
+  }
+  // The gradient's factors in the order in which the operands were.
+  static constexpr Value product(Value g, std::string_view g_labels, Value other, std::string_view other_labels, std::string_view result, int side) {
+    return side == 0 ? build::labelled_dot(g, g_labels, other, other_labels, result) : build::labelled_dot(other, other_labels, g, g_labels, result);
+  }
+
+  // Batched axes along which the operand was broadcast are summed by the same contraction.
+  constexpr void broadcast_gradient(Value own, Value other, Value g, const DotLabels& labels, int side) {
+    const Value x = value(graph_[own.id].in[0]);
+    std::array<char, max_rank> kept{};
+    std::size_t n = 0;
+    Shape s;
+    for (int i = 0; i < own.rank(); ++i) {
+      const char c = labels.of(side)[static_cast<std::size_t>(i)];
+      const int j = i - (own.rank() - x.rank());
+      const bool widened = j < 0 || !(x.shape()[j] == own.shape()[i]);
+      const bool batched = labels.of(2).find(c) != std::string_view::npos && labels.of(1 - side).find(c) != std::string_view::npos;
+      if (widened && batched) {
+        if (j >= 0) s.push(1);
+        continue;
+      }
+      kept[n++] = c;
+      s.push(own.shape()[i]);
+    }
+    const Value d = product(g, labels.of(2), other, labels.of(1 - side), std::string_view(kept.data(), n), side);
+    accumulate(x.id, sum_to(build::reshape(d, s), x.shape()));
+  }
+
+  // Whether the operand's windows are summed over and their positions are not: a convolution.
+  constexpr bool moves_freely(Value own, const DotLabels& labels, int side) const {
+    const AttributeList& a = graph_.list(own.id);
+    const int rank = value(graph_[own.id].in[0]).rank();
+    const std::string_view mine = labels.of(side), result = labels.of(2), theirs = labels.of(1 - side);
+    for (int i = 0, w = rank; i < rank; ++i) {
+      if (a[3 * i] == 0) continue;
+      const char position = mine[static_cast<std::size_t>(i)], place = mine[static_cast<std::size_t>(w++)];
+      if (result.find(position) == std::string_view::npos || theirs.find(position) != std::string_view::npos || result.find(place) != std::string_view::npos)
+        return false;
+    }
+    return true;
+  }
+
+  // The gradient of a convolution in what its windows move over is a convolution of the gradient, spread by the step and
+  // padded, with the other operand reversed (Dumoulin and Visin 2016, section 4).
+  constexpr void window_gradient(Value own, Value other, Value g, const DotLabels& labels, int side) {
+    const Value x = value(graph_[own.id].in[0]);
+    const AttributeList a = graph_.list(own.id);
+    const std::string_view mine = labels.of(side), result = labels.of(2), theirs = labels.of(1 - side);
+    const int rank = x.rank();
+    Shape padded = g.shape(), positions;
+    AttributeList before, spread, starts, steps;
+    std::array<build::WindowAxis, max_rank> windows{};
+    std::array<char, 2 * max_rank> g_labels{};
+    std::size_t count = 0;
+    for (int i = 0; i < g.rank(); ++i) {
+      before.push(0);
+      spread.push(1);
+      g_labels[count++] = result[static_cast<std::size_t>(i)];
+    }
+    for (int i = 0; i < other.rank(); ++i) {
+      starts.push(0);
+      steps.push(1);
+    }
+    positions = g.shape();
+    // Windows of the result appear in the order of g's axes, which is that of x's among them.
+    for (int at = 0; at < g.rank(); ++at)
+      for (int i = 0, w = rank; i < rank; ++i) {
+        if (a[3 * i] == 0) continue;
+        const char place = mine[static_cast<std::size_t>(w++)];
+        if (mine[static_cast<std::size_t>(i)] != result[static_cast<std::size_t>(at)]) continue;
+        const std::int64_t size = a[3 * i], step = a[3 * i + 1], dilation = a[3 * i + 2];
+        const Dim extent = x.shape()[i];
+        if (!extent.is_static()) throw "typegrad: windows move along static axes";
+        padded[at] = extent.coefficient + (size - 1) * dilation;
+        positions[at] = extent;
+        before.values[static_cast<std::size_t>(at)] = (size - 1) * dilation;
+        spread.values[static_cast<std::size_t>(at)] = step;
+        windows[static_cast<std::size_t>(at)] = {size, 1, dilation};
+        g_labels[count++] = place;
+        const auto flipped = static_cast<std::size_t>(theirs.find(place));
+        starts.values[flipped] = size - 1;
+        steps.values[flipped] = -1;
+      }
+    const Value moving = build::window(build::pad(g, padded, before, spread), positions, windows);
+    const Value reversed = build::slice(other, other.shape(), starts, steps);
+    accumulate(x.id, product(moving, std::string_view(g_labels.data(), count), reversed, theirs, mine.substr(0, static_cast<std::size_t>(rank)), side));
   }
 
   Graph& graph_;

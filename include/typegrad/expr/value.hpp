@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 
 #include "typegrad/graph/graph.hpp"
 
@@ -107,9 +108,32 @@ constexpr Value slice(Value x, const Shape& extents, const AttributeList& starts
   return {&g, g.add(Op::Slice, x.dtype(), extents, x.id, -1, -1, g.intern(a))};
 }
 
+// How windows move along one axis. Size 0: the axis has none.
+struct WindowAxis {
+  std::int64_t size = 0, step = 0, dilation = 0;  // all zero on an axis without windows (g++ 12 loses other defaults)
+};
+
+// Every window of x: element (i..., k...) is x at i * step + k * dilation along each axis that has windows. The axes of
+// the positions come first, with the given extents, then one axis for each windowed axis. At most five axes.
+constexpr Value window(Value x, const Shape& positions, const std::array<WindowAxis, max_rank>& windows) {
+  Graph& g = *x.graph;
+  if (x.rank() > 5) throw "window: a tensor has at most five axes";
+  Shape s = positions;
+  AttributeList a;
+  for (int i = 0; i < x.rank(); ++i) {
+    const WindowAxis& w = windows[static_cast<std::size_t>(i)];
+    if (w.size > 0) s.push(w.size);
+    a.push(w.size);
+    a.push(w.size > 0 ? w.step : 1);
+    a.push(w.size > 0 ? w.dilation : 1);
+  }
+  return {&g, g.add(Op::Window, x.dtype(), s, x.id, -1, -1, g.intern(a))};
+}
+
 // Zeros before, after and between the elements of each axis (as HLO's pad with a zero value).
 constexpr Value pad(Value x, const Shape& extents, const AttributeList& before, const AttributeList& steps) {
   Graph& g = *x.graph;
+  if (x.shape() == extents) return x;
   AttributeList a;
   for (int i = 0; i < before.size; ++i) a.push(before[i]);
   for (int i = 0; i < steps.size; ++i) a.push(steps[i]);
@@ -184,6 +208,51 @@ constexpr Shape dot_shape(const Shape& a, const Shape& b, const DotAxes& axes) {
 constexpr Value dot(Value a, Value b, const DotAxes& axes) {
   Graph& g = *a.graph;
   return {&g, g.add(Op::Dot, a.dtype(), dot_shape(a.shape(), b.shape(), axes), a.id, b.id, -1, g.intern(axes.encode()))};
+}
+
+// The sum of products of two tensors whose axes are named by characters, each once per tensor: an axis that the result
+// does not name is summed, one that both operands and the result name is batched. A name that only one operand has is in
+// the result.
+constexpr Value labelled_dot(Value a, std::string_view la, Value b, std::string_view lb, std::string_view result) {
+  DotAxes axes;
+  std::array<char, 2 * max_rank> order{};
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < la.size(); ++i) {
+    const std::size_t j = lb.find(la[i]);
+    if (j == std::string_view::npos) continue;
+    if (result.find(la[i]) != std::string_view::npos) {
+      axes.lhs_batch[static_cast<std::size_t>(axes.batch)] = static_cast<int>(i);
+      axes.rhs_batch[static_cast<std::size_t>(axes.batch++)] = static_cast<int>(j);
+      order[n++] = la[i];
+    } else {
+      axes.lhs_contract[static_cast<std::size_t>(axes.contract)] = static_cast<int>(i);
+      axes.rhs_contract[static_cast<std::size_t>(axes.contract++)] = static_cast<int>(j);
+    }
+  }
+  for (char c : la)
+    if (lb.find(c) == std::string_view::npos) order[n++] = c;
+  for (char c : lb)
+    if (la.find(c) == std::string_view::npos) order[n++] = c;
+  const std::string_view found(order.data(), n);
+  const auto arrange = [](Value x, std::string_view from, std::string_view to) {
+    AttributeList p;
+    for (char c : to) p.push(static_cast<std::int64_t>(from.find(c)));
+    return transpose(x, p);
+  };
+  if (axes.contract > 0) return arrange(dot(a, b, axes), found, result);
+  // Nothing is summed: a product of broadcast operands is a map, not a contraction.
+  const auto spread = [&](Value x, std::string_view labels) {
+    std::array<char, 2 * max_rank> own{};
+    std::size_t k = 0;
+    Shape s;
+    for (char c : result) {
+      const std::size_t i = labels.find(c);
+      s.push(i == std::string_view::npos ? Dim(1) : x.shape()[static_cast<int>(i)]);
+      if (i != std::string_view::npos) own[k++] = c;
+    }
+    return reshape(arrange(x, labels, std::string_view(own.data(), k)), s);
+  };
+  return binary(Op::Mul, spread(a, la), spread(b, lb));
 }
 
 // NumPy's matmul for ranks of at least 2: leading axes are batched and broadcast; a right operand of rank 2 is

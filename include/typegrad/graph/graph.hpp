@@ -111,7 +111,7 @@ struct AttributeList {
 //   CheckIndex the number of classes: 0 <= value < attribute is checked when the program runs
 //   Reduce*    bit mask of the reduced axes
 //   Concat     the axis
-//   Transpose, Slice, Pad, Dot   index into Graph::attributes
+//   Transpose, Slice, Window, Pad, Dot   index into Graph::attributes
 struct Node {
   Op op = Op::Input;
   DType dtype = DType::f32;
@@ -172,6 +172,8 @@ struct Graph {
 };
 
 constexpr std::int64_t constant_bits(DType t, double value) {
+  const double limit = t == DType::i8 ? 128 : t == DType::i32 ? 2147483648.0 : 9223372036854775808.0;
+  if (is_integer(t) && !(value >= -limit && value < limit)) throw "a number is out of the range of the integers it meets";
   return is_floating(t) ? std::bit_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
 }
 constexpr double constant_value(const Node& n) {

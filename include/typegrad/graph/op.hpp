@@ -19,7 +19,7 @@ enum class Op : std::uint8_t {
   // Element-wise, three operands
   Select,
   // Views: the same elements under another index map
-  Broadcast, Reshape, Transpose, Slice,
+  Broadcast, Reshape, Transpose, Slice, Window,
   // Views that need more than an affine index map
   Pad, Concat,
   // Reductions over the axes in the attribute, each kept as an extent of 1
@@ -61,7 +61,7 @@ inline constexpr std::array<OpInfo, static_cast<std::size_t>(Op::count)> op_tabl
     {"and", OpKind::elementwise, 2, 1}, {"or", OpKind::elementwise, 2, 1},
     {"select", OpKind::elementwise, 3, 1},
     {"broadcast", OpKind::view, 1, 0}, {"reshape", OpKind::view, 1, 0}, {"transpose", OpKind::view, 1, 0},
-    {"slice", OpKind::view, 1, 0},
+    {"slice", OpKind::view, 1, 0}, {"window", OpKind::view, 1, 0},
     {"pad", OpKind::structural, 1, 0}, {"concat", OpKind::structural, 2, 0},
     {"reduce_sum", OpKind::reduction, 1, 1}, {"reduce_prod", OpKind::reduction, 1, 1},
     {"reduce_max", OpKind::reduction, 1, 1}, {"reduce_min", OpKind::reduction, 1, 1},
@@ -72,7 +72,7 @@ constexpr const OpInfo& info(Op op) { return op_table[static_cast<std::size_t>(o
 constexpr std::string_view name(Op op) { return info(op).name; }
 constexpr int arity(Op op) { return info(op).arity; }
 constexpr bool is_elementwise(Op op) { return op >= Op::Neg && op <= Op::Select; }
-constexpr bool is_view(Op op) { return op >= Op::Broadcast && op <= Op::Slice; }
+constexpr bool is_view(Op op) { return op >= Op::Broadcast && op <= Op::Window; }
 constexpr bool is_reduction(Op op) { return op >= Op::ReduceSum && op <= Op::ReduceMin; }
 // Too dear to compute again where the result could be kept.
 constexpr bool is_transcendental(Op op) { return is_elementwise(op) && info(op).flops >= 15; }

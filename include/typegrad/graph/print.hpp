@@ -73,9 +73,9 @@ inline std::string to_string(const Graph& g) {
           out += ' ';
           detail::append_number(out, i);
         }
-    } else if (n.op == Op::Transpose || n.op == Op::Slice || n.op == Op::Pad || n.op == Op::Dot) {
+    } else if (n.op == Op::Transpose || n.op == Op::Slice || n.op == Op::Window || n.op == Op::Pad || n.op == Op::Dot) {
       const AttributeList& a = g.list(id);
-      out += n.op == Op::Transpose ? " axes" : n.op == Op::Dot ? " batch and contracted axes" : " from and step";
+      out += n.op == Op::Transpose ? " axes" : n.op == Op::Dot ? " batch and contracted axes" : n.op == Op::Window ? " size, step and dilation" : " from and step";
       for (int i = n.op == Op::Dot ? 1 : 0; i < a.size; ++i) {
         out += ' ';
         if (n.op == Op::Dot) {

@@ -58,19 +58,20 @@ struct Mish {
 };
 struct Gelu {
   constexpr auto operator()(const auto& x) const {
-    const auto near = Clamp{}(x, -20.0, 20.0);  // erf is ±1 beyond; x² must not overflow in its gradient
-    return x * 0.5 * (1.0 + erf(near * (1.0 / std::numbers::sqrt2)));
+    const auto near = Clamp{}(x, -40.0, 40.0);  // erfc is 2 or 0 beyond, in double too; x² must not overflow in its gradient
+    // erfc keeps the digits that 1 + erf loses for negative x.
+    return x * 0.5 * erfc(near * (-1.0 / std::numbers::sqrt2));
   }
 };
 struct GeluTanh {
   constexpr auto operator()(const auto& x) const {
-    const auto near = Clamp{}(x, -20.0, 20.0);  // tanh is ±1 beyond; x³ must not overflow in its gradient
+    const auto near = Clamp{}(x, -40.0, 40.0);  // sigmoid is 0 or 1 beyond, in double too; x³ must not overflow in its gradient
     const auto u = near * (1.0 + near * near * 0.044715) * 0.7978845608028653558798921198687;
-    return x * 0.5 * (1.0 + tanh(u));
+    return x * sigmoid(u * 2.0);  // (1 + tanh(u)) / 2 without its loss of digits for negative u
   }
 };
 struct HardSigmoid {
-  constexpr auto operator()(const auto& x) const { return Clamp{}(x * (1.0 / 6.0) + 0.5, 0.0, 1.0); }
+  constexpr auto operator()(const auto& x) const { return Clamp{}((x + 3.0) * (1.0 / 6.0), 0.0, 1.0); }
 };
 struct HardSwish {
   constexpr auto operator()(const auto& x) const { return x * HardSigmoid{}(x); }

@@ -99,6 +99,10 @@ constexpr auto minimum(const A& a, const B& b) { return apply<detail::Binary<Op:
 template <class A, class B>
   requires OperandPair<A, B>
 constexpr auto fmod(const A& a, const B& b) { return apply<detail::Binary<Op::Fmod>>(a, b); }
+// The remainder of a / b rounded down, as Python's %: it has the sign of b. Defined below.
+template <class A, class B>
+  requires OperandPair<A, B>
+constexpr auto remainder(const A& a, const B& b);
 // Largest integer not above x. Gradient 0.
 template <Operand X>
 constexpr auto floor(const X& x) { return apply<detail::Unary<Op::Floor>>(x); }
@@ -122,6 +126,12 @@ constexpr auto where(const C& condition, const A& a, const B& b) {
 }
 
 namespace detail {
+struct Remainder {
+  constexpr auto operator()(const auto& a, const auto& b) const {
+    const auto r = fmod(a, b);
+    return where((r < 0 && 0 < b) || (0 < r && b < 0), r + b, r);
+  }
+};
 template <class T>
 struct CastTo {
   template <class X>
@@ -141,6 +151,10 @@ struct Checked {
   }
 };
 }  // namespace detail
+
+template <class A, class B>
+  requires OperandPair<A, B>
+constexpr auto remainder(const A& a, const B& b) { return apply<detail::Remainder>(a, b); }
 
 // x converted to T. Floating to integer saturates and takes NaN to 0. Its gradient is converted back; between
 // integers there is none.

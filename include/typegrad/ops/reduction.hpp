@@ -165,12 +165,61 @@ struct Norm2 {
   }
 };
 
+template <bool Keep, int Correction, int... Axes>
+struct Stddev {
+  template <class X>
+  constexpr auto operator()(const X& x) const {
+    const auto v = Var<Keep, Correction, Axes...>{}(x);
+    return where(v == 0.0, 0.0, sqrt(v));
+  }
+};
+template <bool Keep, int... Axes>
+struct Norm1 {
+  constexpr auto operator()(const auto& x) const { return Reduce<Op::ReduceSum, Keep, Axes...>{}(abs(x)); }
+};
+template <bool Keep, int... Axes>
+struct NormInf {
+  constexpr auto operator()(const auto& x) const { return Reduce<Op::ReduceMax, Keep, Axes...>{}(abs(x)); }
+};
+
 template <int... Axes>
 struct LayerNorm {
   template <class X>
   constexpr auto operator()(const X& x, const auto& eps) const {
     const auto centered = Center<Axes...>{}(x);
     return centered * rsqrt(Mean<true, Axes...>{}(centered * centered) + eps);
+  }
+};
+
+// The channels, axis 1, in groups; each is normalised together with all axes behind it.
+template <int Groups>
+struct GroupNorm {
+  template <class X>
+  constexpr auto operator()(const X& x, const auto& eps) const {
+    constexpr Extents e = X::extents;
+    constexpr bool fits = [] {
+      if (X::extents.rank < 2 || Groups < 1) return false;
+      for (int i = 1; i < X::extents.rank; ++i)
+        if (!X::extents[i].is_static()) return false;
+      return X::extents[1].coefficient % Groups == 0;
+    }();
+    if constexpr (!fits) {
+      constexpr Message m = Message("group_norm: ") << X::extents << " into " << Groups << " groups of channels";
+      fail<m, expr_t<X>>();
+    } else {
+      constexpr auto grouped = [] {
+        Extents r;
+        r.push(X::extents[0]);
+        r.push(Groups);
+        Extent n = X::extents[1].coefficient / Groups;
+        for (int i = 2; i < X::extents.rank; ++i) n = n * X::extents[i];
+        r.push(n);
+        return r;
+      };
+      using R = expr_of<typename X::value_type, decltype(grouped)>;
+      const R rows(build::reshape(x, to_shape(*x.graph, grouped())));
+      return expr_t<X>(build::reshape(LayerNorm<-1>{}(rows, eps), to_shape(*x.graph, e)));
+    }
   }
 };
 
@@ -181,6 +230,12 @@ struct RmsNorm {
     return x * rsqrt(Mean<true, Axes...>{}(x * x) + eps);
   }
 };
+
+template <class X>
+consteval Extents extents_known() {
+  if constexpr (Concrete<X>) return X::expr_type::extents;
+  else return X::extents;
+}
 
 template <class K>
 inline constexpr bool keeps = std::same_as<K, KeepDims>;
@@ -215,6 +270,14 @@ constexpr auto var(const X& x, K = {}) { return apply<detail::Var<detail::keeps<
 // Euclidean norm; its gradient at the zero vector is 0, a subgradient.
 template <int... Axes, Operand X, class K = detail::DropDims>
 constexpr auto norm2(const X& x, K = {}) { return apply<detail::Norm2<detail::keeps<K>, Axes...>>(x); }
+// Square root of var; its gradient where the variance is 0 is 0, a subgradient.
+template <int Correction = 0, int... Axes, Operand X, class K = detail::DropDims>
+constexpr auto stddev(const X& x, K = {}) { return apply<detail::Stddev<detail::keeps<K>, Correction, Axes...>>(x); }
+// Sum of the absolute values; the largest absolute value.
+template <int... Axes, Operand X, class K = detail::DropDims>
+constexpr auto norm1(const X& x, K = {}) { return apply<detail::Norm1<detail::keeps<K>, Axes...>>(x); }
+template <int... Axes, Operand X, class K = detail::DropDims>
+constexpr auto norm_inf(const X& x, K = {}) { return apply<detail::NormInf<detail::keeps<K>, Axes...>>(x); }
 // log(sum(exp(x))) without overflow.
 template <int... Axes, Operand X, class K = detail::DropDims>
 constexpr auto logsumexp(const X& x, K = {}) { return apply<detail::LogSumExp<detail::keeps<K>, Axes...>>(x); }
@@ -236,5 +299,16 @@ constexpr auto layer_norm(const X& x, double eps = 1e-5) { return apply<detail::
 // x / sqrt(mean(x²) + eps) along one axis (Zhang and Sennrich 2019), without scale.
 template <int Axis = -1, Operand X>
 constexpr auto rms_norm(const X& x, double eps = 1e-6) { return apply<detail::RmsNorm<Axis>>(x, eps); }
+
+// x [N, C, ...] with mean 0 and variance 1 over each group of channels and all axes behind them (Wu and He 2018), without
+// scale and shift.
+template <int Groups, Operand X>
+constexpr auto group_norm(const X& x, double eps = 1e-5) { return apply<detail::GroupNorm<Groups>>(x, eps); }
+// x [N, C, ...] with mean 0 and variance 1 over the axes behind each channel (Ulyanov et al. 2016), without scale and shift.
+template <Operand X>
+constexpr auto instance_norm(const X& x, double eps = 1e-5) {
+  constexpr auto channels = static_cast<int>(detail::extents_known<X>()[1].coefficient);
+  return group_norm<channels>(x, eps);
+}
 
 }  // namespace tg

@@ -64,11 +64,19 @@ constexpr auto erfc(const X& x) { return apply<detail::Unary<Op::Erfc>>(x); }
 // 1 / (1 + exp(-x)).
 template <Operand X>
 constexpr auto sigmoid(const X& x) { return apply<detail::Unary<Op::Sigmoid>>(x); }
+// Logarithm to base 2, to base 10.
+template <Operand X>
+constexpr auto log2(const X& x) { return log(x) * std::numbers::log2e; }
+template <Operand X>
+constexpr auto log10(const X& x) { return log(x) * std::numbers::log10e; }
 // a to the b. pow(x, 0) is 1 for every x. The gradient in a is 0 where b is 0; the gradient in b is 0 where a
 // is 0 and b >= 0 (PyTorch's convention).
 template <class A, class B>
   requires OperandPair<A, B>
 constexpr auto pow(const A& a, const B& b) { return apply<detail::Binary<Op::Pow>>(a, b); }
+// 2 to the x.
+template <Operand X>
+constexpr auto exp2(const X& x) { return pow(2, x); }
 // The angle of the point (b, a) in radians, in [-pi, pi]. Gradient 0 at the origin.
 template <class A, class B>
   requires OperandPair<A, B>

@@ -425,15 +425,20 @@ class Fuser {
     return false;
   }
 
-  // Whether a user of the reduction in the cluster works on every element, so that another pass follows.
+  // Whether something in the cluster that works on every element depends on the reduction, so that another pass follows.
   constexpr bool feeds_elements(int id, int c, std::int64_t reduced) const {
+    std::vector<char> depends(g_.nodes.size(), 0);
+    depends[static_cast<std::size_t>(id)] = 1;
     for (int u = id + 1; u < g_.size(); ++u) {
-      if (r_.cluster_of[static_cast<std::size_t>(u)] != c) continue;
       const Node& n = g_[u];
+      const bool inside = r_.cluster_of[static_cast<std::size_t>(u)] == c;
+      if (!inside && !is_view(n.op)) continue;  // a view that other clusters use too belongs to none
       bool uses = false;
-      for (int a = 0; a < arity(n.op); ++a) uses = uses || n.in[static_cast<std::size_t>(a)] == id;
+      for (int a = 0; a < arity(n.op); ++a) uses = uses || depends[static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)])] != 0;
       if (!uses) continue;
-      for (int i = 0; i < g_.shape(u).rank; ++i) {
+      depends[static_cast<std::size_t>(u)] = 1;
+      if (inside && is_reduction(n.op)) return true;
+      for (int i = 0; inside && i < g_.shape(u).rank; ++i) {
         const std::int8_t a = r_.map_of[static_cast<std::size_t>(u)][i];
         if (a < AxisMap::unit && ((reduced >> a) & 1) && !g_.shape(u)[i].is(1)) return true;
       }

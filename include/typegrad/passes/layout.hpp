@@ -84,6 +84,14 @@ constexpr Layout view_layout(const Graph& g, int id, IsBase is_base) {
       }
       return l;
     }
+    case Op::Window: {
+      const AttributeList& a = g.list(id);
+      for (int i = 0, w = from.rank; i < from.rank; ++i) {
+        l.stride(i) = Dim(a[3 * i + 1]) * inner.stride(i);
+        if (a[3 * i] > 0) l.stride(w++) = Dim(a[3 * i + 2]) * inner.stride(i);
+      }
+      return l;
+    }
     case Op::Reshape: {
       if (is_row_major(inner, from)) {
         const Layout whole = row_major(inner.base, s);

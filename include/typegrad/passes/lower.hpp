@@ -262,6 +262,9 @@ class Lowerer {
       for (auto [node, instruction] : d.value)
         if (node == id) return instruction;
     const Node& n = g_[id];
+    // Seen through a view that other clusters use as well, a value of this cluster is still this cluster's.
+    if (AxisMap inner; is_view(n.op) && cluster_of(id) != c && !is_stored(id) && cluster_of(view_base(id)) == c && Fuser::through(g_, id, m, inner))
+      return value_of(d, c, n.in[0], inner);
     Instruction i;
     i.dtype = n.dtype;
     i.row = row_level(d, g_.shape(id), m);
@@ -321,8 +324,9 @@ class Lowerer {
       int value = -1;
       if (is_view(n.op)) {
         AxisMap inner;
-        value = Fuser::through(g_, id, m, inner) ? value_of(d, c, n.in[0], inner) : value_of(d, c, id, m);
-        if (cluster_of(n.in[0]) != c) value = value_of_view(d, id, m);
+        const bool own = cluster_of(n.in[0]) == c || (!is_stored(n.in[0]) && cluster_of(view_base(n.in[0])) == c);
+        if (own && Fuser::through(g_, id, m, inner)) value = value_of(d, c, n.in[0], inner);
+        else value = value_of_view(d, id, m);
       } else {
         Instruction i;
         i.dtype = n.dtype;
@@ -434,7 +438,25 @@ class Lowerer {
   }
 
   // Orders the axes, drops those of extent 1, merges neighbours that every operand walks through as one.
+  // The longest chain of folds of which one needs the result of the other.
+  static constexpr int phases_of(const Draft& d) {
+    std::vector<int> phase(d.program.size(), 0);
+    int longest = 0;
+    for (std::size_t i = 0; i < d.program.size(); ++i) {
+      const Instruction& s = d.program[i];
+      for (const int a : std::array{int{s.a}, int{s.b}, int{s.c}})
+        if (a >= 0 && phase[static_cast<std::size_t>(a)] > phase[i]) phase[i] = phase[static_cast<std::size_t>(a)];
+      if (s.code == Code::Fold) ++phase[i];
+      longest = phase[i] > longest ? phase[i] : longest;
+    }
+    return longest;
+  }
+
   constexpr void finish(Draft& d, KernelKind kind, int dot, int node) {
+    for (std::size_t i = 0; i < d.program.size(); ++i)
+      for (std::size_t j = i + 1; d.program[i].code == Code::Store && j < d.program.size(); ++j)
+        if (d.program[j].code == Code::Load && d.program[j].slot == d.program[i].slot) throw "typegrad: a kernel reads what it has written";
+    if (kind == KernelKind::Column && phases_of(d) > 1) throw "typegrad: a pass over columns needs the result of another";
     Kernel k;
     k.kind = kind;
     k.node = node;
@@ -477,18 +499,23 @@ class Lowerer {
     // A contraction has exactly one axis of rows and one of columns: further ones become batched axes. Missing axes
     // have extent 1.
     std::vector<std::pair<int, int>> order;  // (position or -1, group)
-    auto last_of = [&](int g) {
-      int r = -1;
-      for (std::size_t j = 0; j < extent.size(); ++j)
-        if (merged_group[j] == g) r = static_cast<int>(j);
-      return r;
+    // The last axis of a group, which is contiguous as a rule, or the largest if the last is too small for a matrix product.
+    auto major_of = [&](int g) {
+      int last = -1, largest = -1;
+      for (std::size_t j = 0; j < extent.size(); ++j) {
+        if (merged_group[j] != g) continue;
+        last = static_cast<int>(j);
+        if (largest < 0 || !extent[j].is_static() || extent[j].coefficient >= extent[static_cast<std::size_t>(largest)].coefficient) largest = last;
+      }
+      const bool small = last >= 0 && extent[static_cast<std::size_t>(last)].is_static() && extent[static_cast<std::size_t>(last)].coefficient < 16;
+      return small ? largest : last;
     };
     if (dot >= 0) {
       for (std::size_t j = 0; j < extent.size(); ++j)
-        if (merged_group[j] == 0 || (merged_group[j] < 3 && static_cast<int>(j) != last_of(merged_group[j])))
+        if (merged_group[j] == 0 || (merged_group[j] < 3 && static_cast<int>(j) != major_of(merged_group[j])))
           order.emplace_back(static_cast<int>(j), 0);
-      order.emplace_back(last_of(1), 1);
-      order.emplace_back(last_of(2), 2);
+      order.emplace_back(major_of(1), 1);
+      order.emplace_back(major_of(2), 2);
       k.kept = static_cast<std::int8_t>(order.size());
     } else {
       for (std::size_t j = 0; j < extent.size(); ++j)
@@ -496,12 +523,14 @@ class Lowerer {
       if (order.empty()) order.emplace_back(-1, 0);
       k.kept = static_cast<std::int8_t>(order.size());
     }
-    bool any = false;
+    const int inner = dot >= 0 ? major_of(3) : -1;
+    bool any = inner >= 0;
     for (std::size_t j = 0; j < extent.size(); ++j)
-      if (merged_group[j] == 3) {
+      if (merged_group[j] == 3 && static_cast<int>(j) != inner) {
         order.emplace_back(static_cast<int>(j), 3);
         any = true;
       }
+    if (inner >= 0) order.emplace_back(inner, 3);
     if (!any && (dot >= 0 || d.reduced != 0)) order.emplace_back(-1, 3);
     k.reduced = static_cast<std::int8_t>(order.size() - static_cast<std::size_t>(k.kept));
     if (order.size() > max_rank) throw "typegrad: a kernel with more than eight axes";

@@ -155,6 +155,7 @@ class Simplifier {
         break;
       case Op::Transpose: return rewrite_transpose(n);
       case Op::Slice:
+      case Op::Window:
         if (is_constant(a)) return constant(n, constant_value(node(a)));
         break;
       case Op::ReduceSum:

@@ -219,6 +219,15 @@ class Interpreter {
     if (n.op == Op::Reshape) return i;
     const auto x = unravel(i, to);
     std::vector<std::int64_t> y(from.size());
+    if (n.op == Op::Window) {
+      const AttributeList& a = g_.list(id);
+      std::size_t w = from.size();
+      for (std::size_t k = 0; k < from.size(); ++k) {
+        y[k] = x[k] * a[3 * static_cast<int>(k) + 1];
+        if (a[3 * static_cast<int>(k)] > 0) y[k] += x[w++] * a[3 * static_cast<int>(k) + 2];
+      }
+      return ravel(y, from);
+    }
     for (std::size_t k = 0; k < from.size(); ++k) {
       if (n.op == Op::Broadcast) y[k] = from[k] == 1 ? 0 : x[k + to.size() - from.size()];
       else if (n.op == Op::Transpose) y[static_cast<std::size_t>(g_.list(id)[static_cast<int>(k)])] = x[k];
