@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "typegrad/backends/reference/plan_executor.hpp"
+#include "typegrad/ops/sort.hpp"
 #include "typegrad/runtime/random.hpp"
 
 namespace {
@@ -50,7 +51,7 @@ struct Generator {
 
   Value step() {
     const Value v = pick();
-    switch (below(14)) {
+    switch (below(19)) {
       case 0: return build::unary(Op::Tanh, v);
       case 1: return build::unary(Op::Sin, v);
       case 2: return build::binary(Op::Add, v, partner(v));
@@ -101,6 +102,36 @@ struct Generator {
         if (v.rank() == 0) return v;
         const int axis = static_cast<int>(below(static_cast<std::uint32_t>(v.rank())));
         return build::concat(v, build::unary(Op::Cos, v), axis);
+      }
+      case 13: {  // elements of v at positions that depend on another value, or the sums of what goes to them
+        const Value w = pick();
+        const auto size = v.shape().size();
+        if (!size.is_static()) return v;
+        const Value scaled = build::binary(Op::Mul, build::unary(Op::Abs, build::unary(Op::Sin, w)), build::constant_like(w, 0.999 * static_cast<double>(size.coefficient)));
+        const Value at = build::unary(Op::CheckIndex, build::cast(scaled, DType::i64), size.coefficient);
+        if (below(2) == 0) return build::gather(v, at);
+        return build::reshape(build::scatter(Op::ScatterAdd, w, at, size), v.shape());
+      }
+      case 14: {
+        if (v.rank() == 0) return v;
+        const Value sums = build::cumsum(v, below(2) == 0);
+        return build::binary(Op::Div, sums, build::constant_like(v, 4));
+      }
+      case 15: {
+        if (v.rank() == 0 || !v.shape()[v.rank() - 1].is_static()) return v;
+        return build::linear_scan(build::unary(Op::Sin, v), v, below(2) == 0);
+      }
+      case 16: {
+        if (v.rank() == 0 || !v.shape()[v.rank() - 1].is_static() || !v.shape().size().is_static()) return v;
+        const auto n = v.shape()[v.rank() - 1].coefficient;
+        const Value order = build::argsort(v, 1 + below(static_cast<std::uint32_t>(n)), below(2) == 0);
+        return build::gather(v, tg::detail::positions_of(order, v.shape(), v.rank() - 1, order.shape(), 1));
+      }
+      case 17: {
+        const Value key = build::constant(g, DType::i64, Shape{}, static_cast<double>(below(3)));
+        const Value bits = build::binary(Op::RandomBits, key, build::broadcast_to(tg::detail::row_major_position(g, v.shape(), 0, v.rank()), v.shape()));
+        const Value keep = build::binary(Op::Less, build::cast(bits, DType::f64), build::constant(g, DType::f64, v.shape(), 0x1p52));
+        return build::select(keep, v, build::constant_like(v, 0.0));
       }
       case 12: return build::select(build::binary(Op::Less, v, partner(v)), v, build::unary(Op::Neg, v));
       default: {

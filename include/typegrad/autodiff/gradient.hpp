@@ -5,7 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "typegrad/ops/gather.hpp"
 #include "typegrad/ops/loss.hpp"
+#include "typegrad/ops/random.hpp"
+#include "typegrad/ops/scan.hpp"
 
 namespace tg {
 namespace detail {
@@ -114,6 +117,14 @@ class Reverse {
       }
       case Op::ReduceProd: return accumulate(x.id, product_gradient(x, value(id), g, n.attribute));
       case Op::Dot: return contraction(id, n, g);
+      case Op::Gather: return accumulate(x.id, gather_gradient(x, value(n.in[1]), g));
+      case Op::ScatterAdd: return accumulate(x.id, scatter_gradient(value(n.in[1]), g));
+      case Op::CumSum: return accumulate(x.id, cumsum_gradient(g, n.attribute != 0));
+      case Op::LinearScan: {
+        const auto parts = linear_scan_gradient(x, value(id), g, n.attribute != 0);
+        accumulate(x.id, parts[0]);
+        return accumulate(n.in[1], parts[1]);
+      }
       default: return;
     }
   }

@@ -72,6 +72,12 @@ struct Extents {
     for (int i = 0; i < rank; ++i) n = n * dims[i];
     return n;
   }
+  constexpr bool operator==(const Extents& o) const {
+    if (rank != o.rank) return false;
+    for (int i = 0; i < rank; ++i)
+      if (!(dims[i] == o.dims[i])) return false;
+    return true;
+  }
 };
 
 // The graph's form of an extent.

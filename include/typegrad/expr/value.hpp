@@ -32,11 +32,6 @@ constexpr Value input(Graph& g, DType t, const Shape& s, std::int64_t position) 
   return {&g, g.add(Op::Input, t, s, -1, -1, -1, position)};
 }
 
-// 0, 1, 2, ... along one axis.
-constexpr Value iota(Graph& g, DType t, const Shape& s, int axis) {
-  return {&g, g.add(Op::Iota, t, s, -1, -1, -1, axis)};
-}
-
 // The number of elements of a shape with run-time extents, as a scalar.
 constexpr Value size(Graph& g, DType t, const Shape& counted) {
   return {&g, g.add(Op::Size, t, Shape{}, -1, -1, -1, g.intern(counted))};
@@ -73,6 +68,13 @@ constexpr Value reshape(Value x, const Shape& s) {
   if (g[x.id].op == Op::Constant) return constant(g, x.dtype(), s, constant_value(g[x.id]));
   if (g[x.id].op == Op::Reshape) return reshape({&g, g[x.id].in[0]}, s);
   return {&g, g.add(Op::Reshape, x.dtype(), s, x.id)};
+}
+
+// 0, 1, 2, ... along one axis: a vector, seen through views.
+constexpr Value iota(Graph& g, DType t, const Shape& s, int axis) {
+  Shape along;
+  for (int i = 0; i < s.rank; ++i) along.push(i == axis ? s[i] : Dim(1));
+  return broadcast_to(reshape({&g, g.add(Op::Iota, t, Shape{s[axis]})}, along), s);
 }
 
 // Axis i of the result is axis permutation[i] of x.

@@ -106,11 +106,11 @@ struct AttributeList {
 // One operation. `attribute` by op:
 //   Input      position among the program's inputs
 //   Constant   the value's bits: a double for floating types, the integer otherwise
-//   Iota       the axis counted along
 //   Size       an index into Graph::shapes: the value is the number of elements of that shape, a scalar
 //   CheckIndex the number of classes: 0 <= value < attribute is checked when the program runs
 //   Reduce*    bit mask of the reduced axes
 //   Concat     the axis
+//   ArgSort    how many of the first positions are wanted, times two, plus 1 for descending order
 //   Transpose, Slice, Window, Pad, Dot   index into Graph::attributes
 struct Node {
   Op op = Op::Input;

@@ -16,6 +16,7 @@ enum class Op : std::uint8_t {
   Erfc, Sigmoid, Relu, Floor, Ceil, Round, Trunc, Not, Cast, StopGradient, CheckIndex,
   // Element-wise, two operands
   Add, Sub, Mul, Div, Pow, Max, Min, Fmod, Atan2, Less, LessEqual, Equal, NotEqual, And, Or,
+  RandomBits,
   // Element-wise, three operands
   Select,
   // Views: the same elements under another index map
@@ -26,11 +27,15 @@ enum class Op : std::uint8_t {
   ReduceSum, ReduceProd, ReduceMax, ReduceMin,
   // Contractions
   Dot,
+  // Element-wise in the second operand, whose values are positions in the first
+  Gather,
+  // Routines: a kernel of their own, from memory to memory
+  ScatterAdd, ScatterMax, ArgSort, CumSum, LinearScan,
   // A hole that passes leave for a removed node
   count
 };
 
-enum class OpKind : std::uint8_t { leaf, elementwise, view, structural, reduction, contraction };
+enum class OpKind : std::uint8_t { leaf, elementwise, view, structural, reduction, contraction, indexed, routine };
 
 struct OpInfo {
   std::string_view name;
@@ -58,7 +63,7 @@ inline constexpr std::array<OpInfo, static_cast<std::size_t>(Op::count)> op_tabl
     {"minimum", OpKind::elementwise, 2, 1}, {"fmod", OpKind::elementwise, 2, 20}, {"atan2", OpKind::elementwise, 2, 30},
     {"less", OpKind::elementwise, 2, 1}, {"less_equal", OpKind::elementwise, 2, 1},
     {"equal", OpKind::elementwise, 2, 1}, {"not_equal", OpKind::elementwise, 2, 1},
-    {"and", OpKind::elementwise, 2, 1}, {"or", OpKind::elementwise, 2, 1},
+    {"and", OpKind::elementwise, 2, 1}, {"or", OpKind::elementwise, 2, 1}, {"random_bits", OpKind::elementwise, 2, 40},
     {"select", OpKind::elementwise, 3, 1},
     {"broadcast", OpKind::view, 1, 0}, {"reshape", OpKind::view, 1, 0}, {"transpose", OpKind::view, 1, 0},
     {"slice", OpKind::view, 1, 0}, {"window", OpKind::view, 1, 0},
@@ -66,6 +71,9 @@ inline constexpr std::array<OpInfo, static_cast<std::size_t>(Op::count)> op_tabl
     {"reduce_sum", OpKind::reduction, 1, 1}, {"reduce_prod", OpKind::reduction, 1, 1},
     {"reduce_max", OpKind::reduction, 1, 1}, {"reduce_min", OpKind::reduction, 1, 1},
     {"dot", OpKind::contraction, 2, 2},
+    {"gather", OpKind::indexed, 2, 0},
+    {"scatter_add", OpKind::routine, 2, 1}, {"scatter_max", OpKind::routine, 2, 1}, {"argsort", OpKind::routine, 1, 20},
+    {"cumsum", OpKind::routine, 1, 1}, {"linear_scan", OpKind::routine, 2, 2},
 }};
 
 constexpr const OpInfo& info(Op op) { return op_table[static_cast<std::size_t>(op)]; }
@@ -74,6 +82,7 @@ constexpr int arity(Op op) { return info(op).arity; }
 constexpr bool is_elementwise(Op op) { return op >= Op::Neg && op <= Op::Select; }
 constexpr bool is_view(Op op) { return op >= Op::Broadcast && op <= Op::Window; }
 constexpr bool is_reduction(Op op) { return op >= Op::ReduceSum && op <= Op::ReduceMin; }
+constexpr bool is_routine(Op op) { return info(op).kind == OpKind::routine; }
 // Too dear to compute again where the result could be kept.
 constexpr bool is_transcendental(Op op) { return is_elementwise(op) && info(op).flops >= 15; }
 

@@ -54,8 +54,7 @@ inline std::string to_string(const Graph& g) {
       detail::append_number(out, n.in[static_cast<std::size_t>(a)]);
     }
     switch (n.op) {
-      case Op::Input:
-      case Op::Iota: detail::append_number(out, n.attribute); break;
+      case Op::Input: detail::append_number(out, n.attribute); break;
       case Op::Constant: detail::append_number(out, constant_value(n)); break;
       case Op::Size: detail::append_shape(out, g.shapes[static_cast<std::size_t>(n.attribute)], g.symbols); break;
       case Op::CheckIndex:

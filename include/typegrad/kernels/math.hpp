@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "typegrad/config.hpp"
+#include "typegrad/kernels/philox.hpp"
 
 namespace tg::math {
 
@@ -53,6 +54,10 @@ template <Scalar T> TYPEGRAD_HOST_DEVICE constexpr bool not_equal(T a, T b) { re
 TYPEGRAD_HOST_DEVICE constexpr bool logical_and(bool a, bool b) { return a && b; }
 TYPEGRAD_HOST_DEVICE constexpr bool logical_or(bool a, bool b) { return a || b; }
 template <Scalar T> TYPEGRAD_HOST_DEVICE constexpr T logical_not(T a) { return static_cast<T>(!a); }
+
+template <Scalar T> TYPEGRAD_HOST_DEVICE constexpr T random_bits(T key, T counter) {
+  return static_cast<T>(rng::bits53(static_cast<std::int64_t>(key), static_cast<std::int64_t>(counter)));
+}
 
 // NaN wins, as in NumPy's maximum.
 template <Scalar T> TYPEGRAD_HOST_DEVICE constexpr T maximum(T a, T b) { return a > b || a != a ? a : b; }

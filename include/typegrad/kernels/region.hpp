@@ -20,6 +20,8 @@ template <Op O, class T, bool Row, int... Args> struct Compute {};
 template <class T, bool Row, std::int64_t Classes, int Arg> struct Check {};
 template <Op O, class T, int Arg> struct Fold {};
 template <class T> struct Product {};
+template <class T, int Slot, bool Row, int Arg> struct Gather {};
+template <Op O, class T, std::int64_t Bits, int... Args> struct Routine {};
 template <class T, int Slot, bool Row, int Arg> struct Store {};
 
 template <class... Steps> struct Program {
@@ -67,6 +69,14 @@ template <Op O, class T, int Arg> struct step_traits<Fold<O, T, Arg>> {
 template <class T> struct step_traits<Product<T>> {
   using type = T;
   static constexpr StepInfo info{Code::Product, Op::Dot, dtype_of<T>, false, {-1, -1, -1}, -1};
+};
+template <class T, int Slot, bool Row, int Arg> struct step_traits<Gather<T, Slot, Row, Arg>> {
+  using type = T;
+  static constexpr StepInfo info{Code::Gather, Op::Gather, dtype_of<T>, Row, {Arg, -1, -1}, Slot};
+};
+template <Op O, class T, std::int64_t Bits, int... Args> struct step_traits<Routine<O, T, Bits, Args...>> {
+  using type = T;
+  static constexpr StepInfo info{Code::Routine, O, dtype_of<T>, false, {Args...}, -1};
 };
 template <class T, int Slot, bool Row, int Arg> struct step_traits<Store<T, Slot, Row, Arg>> {
   using type = T;
@@ -192,6 +202,9 @@ struct region_of {
     else if constexpr (i.code == Code::Index) return Index<T, i.slot, i.row>{};
     else if constexpr (i.code == Code::Fold) return Fold<i.op, T, i.a>{};
     else if constexpr (i.code == Code::Product) return Product<T>{};
+    else if constexpr (i.code == Code::Gather) return Gather<T, i.slot, i.row, i.a>{};
+    else if constexpr (i.code == Code::Routine && i.b >= 0) return Routine<i.op, T, i.bits, i.a, i.b>{};
+    else if constexpr (i.code == Code::Routine) return Routine<i.op, T, i.bits, i.a>{};
     else if constexpr (i.code == Code::Store) return Store<T, i.slot, i.row, i.a>{};
     else if constexpr (i.op == Op::CheckIndex) return Check<T, i.row, i.bits, i.a>{};
     else if constexpr (i.c >= 0) return Compute<i.op, T, i.row, i.a, i.b, i.c>{};

@@ -22,7 +22,7 @@ struct AxisMap {
   constexpr bool operator==(const AxisMap&) const = default;
 };
 
-enum class ClusterKind : std::uint8_t { Loop, Contract, Composite };
+enum class ClusterKind : std::uint8_t { Loop, Contract, Composite, Routine };
 
 struct Cluster {
   ClusterKind kind = ClusterKind::Loop;
@@ -125,6 +125,14 @@ class Fuser {
         for (int a = 0; a < arity(n.op); ++a) require_stored(n.in[static_cast<std::size_t>(a)], c);
         return;
       }
+      case OpKind::routine: {
+        const int c = new_cluster(id, ClusterKind::Routine);
+        r_.cluster_of[i] = c;
+        r_.stored[i] = 1;
+        for (int a = 0; a < arity(n.op); ++a) require_row_major(n.in[static_cast<std::size_t>(a)], c);
+        return;
+      }
+      case OpKind::indexed:
       case OpKind::elementwise: {
         if (const int c = joinable(id); c >= 0) return join(id, c, use_map_[i]);
         return start(id);
@@ -180,6 +188,18 @@ class Fuser {
     if (!is_view(g_[id].op)) must_store_[static_cast<std::size_t>(id)] = 1;
     if (g_[id].op == Op::Iota) materialised_[static_cast<std::size_t>(id)] = 1;
     add_user(id, c, {}, false);
+  }
+  // The cluster reads the node from memory and takes its elements to lie one after the other.
+  constexpr void require_row_major(int id, int c) {
+    const Layout l = view_layout(g_, id, [&](int v) { return must_store_[static_cast<std::size_t>(v)] != 0; });
+    if (l.base < 0 || !is_row_major(l, g_.shape(id))) must_store_[static_cast<std::size_t>(id)] = 1;
+    require_stored(id, c);
+    materialise(id);
+  }
+  // A constant behind views is written to memory.
+  constexpr void materialise(int id) {
+    while (is_view(g_[id].op)) id = g_[id].in[0];
+    if (g_[id].op == Op::Constant) materialised_[static_cast<std::size_t>(id)] = 1;
   }
   constexpr void add_user(int id, int c, const AxisMap& m, bool computes) {
     for (User& u : users_[static_cast<std::size_t>(id)])
@@ -263,7 +283,7 @@ class Fuser {
   // Whether the node's elements correspond one to one to the iteration, or to its kept axes, so that the cluster can
   // write them. A pass over columns writes results only.
   static constexpr bool storable(const Cluster& k, const AxisMap& m, const Shape& s) {
-    if (k.kind == ClusterKind::Composite) return false;
+    if (k.kind == ClusterKind::Composite || k.kind == ClusterKind::Routine) return false;
     std::int64_t seen = 0;
     for (int i = 0; i < s.rank; ++i)
       if (m[i] < AxisMap::unit && !s[i].is(1)) seen |= std::int64_t{1} << m[i];
@@ -327,12 +347,14 @@ class Fuser {
     r_.map_of[static_cast<std::size_t>(id)] = m;
     if (n.op == Op::Dot) {
       for (int a = 0; a < 2; ++a) {
-        int x = n.in[static_cast<std::size_t>(a)];
-        require_stored(x, c);
-        while (is_view(g_[x].op)) x = g_[x].in[0];
-        if (g_[x].op == Op::Constant) materialised_[static_cast<std::size_t>(x)] = 1;
+        require_stored(n.in[static_cast<std::size_t>(a)], c);
+        materialise(n.in[static_cast<std::size_t>(a)]);
       }
       return;
+    }
+    if (n.op == Op::Gather) {
+      require_row_major(n.in[0], c);
+      return use(n.in[1], c, m);
     }
     AxisMap inner = m;
     if (is_view(n.op)) {
@@ -460,20 +482,25 @@ class Fuser {
 }  // namespace detail
 
 // Gives every user its own copy of nodes that cost next to nothing: a comparison or a conversion of inputs and ramps
-// is computed again rather than stored and read.
+// is computed again rather than stored and read. So are random numbers, however dear: they need no memory then.
 constexpr Graph duplicate_cheap(const Graph& g) {
   Graph r;
   r.shapes = g.shapes;
   r.attributes = g.attributes;
   r.symbols = g.symbols;
   r.donors = g.donors;
-  std::vector<char> cheap(g.nodes.size(), 0), leafy(g.nodes.size(), 0);
+  std::vector<char> cheap(g.nodes.size(), 0), leafy(g.nodes.size(), 0), random(g.nodes.size(), 0);
   for (int id = 0; id < g.size(); ++id) {
     const Node& n = g[id];
     const std::size_t i = static_cast<std::size_t>(id);
-    leafy[i] = info(n.op).kind == OpKind::leaf || ((is_view(n.op) || (is_elementwise(n.op) && info(n.op).flops <= 1)));
-    for (int a = 0; a < arity(n.op); ++a) leafy[i] = leafy[i] && leafy[static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)])];
-    cheap[i] = leafy[i] && info(n.op).kind != OpKind::leaf && (is_view(n.op) || !is_floating(n.dtype));
+    leafy[i] = info(n.op).kind == OpKind::leaf || ((is_view(n.op) || (is_elementwise(n.op) && info(n.op).flops <= 1) || n.op == Op::RandomBits));
+    random[i] = n.op == Op::RandomBits && g.shape(id).rank > 0;
+    for (int a = 0; a < arity(n.op); ++a) {
+      const std::size_t x = static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)]);
+      leafy[i] = leafy[i] && leafy[x];
+      random[i] = random[i] || random[x];
+    }
+    cheap[i] = leafy[i] && info(n.op).kind != OpKind::leaf && (is_view(n.op) || !is_floating(n.dtype) || random[i]);
   }
   std::vector<int> to(g.nodes.size(), -1);
   std::vector<char> taken(g.nodes.size(), 0);

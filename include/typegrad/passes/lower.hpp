@@ -107,7 +107,8 @@ class Lowerer {
         const int base = view_base(x);
         if (location(base).buffer != buffer || g_[base].op != Op::Input) continue;
         if (uc == c) {
-          if (x != base || !(c_.map_of[static_cast<std::size_t>(u)] == c_.map_of[static_cast<std::size_t>(id)])) return false;
+          const bool anywhere = g_[u].op == Op::Gather && a == 0;
+          if (anywhere || x != base || !(c_.map_of[static_cast<std::size_t>(u)] == c_.map_of[static_cast<std::size_t>(id)])) return false;
         } else if (after[static_cast<std::size_t>(uc)]) {
           return false;
         }
@@ -286,30 +287,17 @@ class Lowerer {
     return push(d, i);
   }
 
-  // A ramp counts along one axis of its own shape: it is read like a tensor whose stride is 1 there and 0 elsewhere.
+  // A ramp is read like a vector of which each element is its own index.
   constexpr int ramp(Draft& d, int id, int base, const AxisMap& m) {
-    Layout l;
-    if (id == base) {
-      l.stride(static_cast<int>(g_[base].attribute)) = 1;
-    } else {
-      const Layout seen = view_layout(g_, id, [&](int v) { return v == base; });
-      const Layout own = row_major(base, g_.shape(base));
-      for (int i = 0; i < g_.shape(id).rank; ++i) {
-        const Dim unit = own.stride(static_cast<int>(g_[base].attribute));
-        if (!(seen.stride(i).symbols == unit.symbols) || (unit.coefficient != 0 && seen.stride(i).coefficient % unit.coefficient != 0)) {
-          if (!seen.stride(i).is(0)) throw "typegrad: this view of a ramp is not supported";
-          continue;
-        }
-        l.stride(i) = seen.stride(i).coefficient / unit.coefficient;
-      }
-      if (!(seen.offset == Offset{})) throw "typegrad: a slice of a ramp is not supported";
-    }
-    return operand(d, -1, DType::i64, {}, l, g_.shape(id), m);
+    const Layout l = view_layout(g_, id, [&](int v) { return v == base; });
+    if (l.base < 0) throw "typegrad: a reshape needs a copy that fuse did not plan";
+    return operand(d, -1, DType::i64, l.offset, l, g_.shape(id), m);
   }
 
   constexpr void lower_cluster(int c) {
     const Cluster& k = c_.clusters[static_cast<std::size_t>(c)];
     if (k.kind == ClusterKind::Composite) return lower_composite(k.root);
+    if (k.kind == ClusterKind::Routine) return lower_routine(k.root);
     Draft d;
     d.iteration = k.iteration;
     d.reduced = k.reduced;
@@ -341,6 +329,10 @@ class Lowerer {
           i.code = Code::Fold;
           i.a = static_cast<std::int16_t>(value_of(d, c, n.in[0], inner));
           i.row = true;
+        } else if (n.op == Op::Gather) {
+          i.code = Code::Gather;
+          i.slot = static_cast<std::int16_t>(operand(d, row_major_source(n.in[0]), g_[n.in[0]].dtype, {}));
+          i.a = static_cast<std::int16_t>(value_of(d, c, n.in[1], m));
         } else if (is_elementwise(n.op)) {
           i.code = Code::Compute;
           std::int16_t* slots[] = {&i.a, &i.b, &i.c};
@@ -359,6 +351,65 @@ class Lowerer {
            k.dot, last);
   }
 
+  // Where a node's elements lie one after the other.
+  constexpr Location row_major_source(int id) {
+    const auto [at, layout] = source(id);
+    if (!is_row_major(layout, g_.shape(id))) throw "typegrad: a kernel needs a row-major operand that fuse did not plan";
+    return at;
+  }
+  constexpr int operand(Draft& d, const Location& at, DType t, const std::array<Dim, max_rank>& strides) {
+    KernelOperand o;
+    o.buffer = at.buffer;
+    o.dtype = t;
+    o.offset = at.offset;
+    o.strides = strides;
+    d.operands.push_back(o);
+    return static_cast<int>(d.operands.size()) - 1;
+  }
+
+  constexpr void lower_routine(int id) {
+    const Node& n = g_[id];
+    const bool scatters = n.op == Op::ScatterAdd || n.op == Op::ScatterMax;
+    const Shape &s = g_.shape(id), &from = g_.shape(n.in[0]);
+    Kernel k;
+    k.kind = KernelKind::Routine;
+    k.node = id;
+    k.kept = 2;
+    k.extents[0] = scatters ? from.size() : Dim(1);
+    for (int i = 0; !scatters && i + 1 < from.rank; ++i) k.extents[0] = k.extents[0] * from[i];
+    k.extents[1] = scatters ? s.size() : from[from.rank - 1];
+    Draft d;
+    Instruction routine;
+    routine.code = Code::Routine;
+    routine.op = n.op;
+    routine.dtype = n.dtype;
+    routine.bits = n.attribute;
+    std::int16_t* slots[] = {&routine.a, &routine.b, &routine.c};
+    for (int a = 0; a < arity(n.op); ++a) {
+      const int x = n.in[static_cast<std::size_t>(a)];
+      Instruction i;
+      i.dtype = g_[x].dtype;
+      i.slot = static_cast<std::int16_t>(operand(d, row_major_source(x), i.dtype, {scatters ? Dim(1) : k.extents[1], Dim(scatters ? 0 : 1)}));
+      *slots[a] = static_cast<std::int16_t>(push(d, i));
+    }
+    Instruction store;
+    store.code = Code::Store;
+    store.dtype = n.dtype;
+    store.a = static_cast<std::int16_t>(push(d, routine));
+    store.slot = static_cast<std::int16_t>(operand(d, location(id), n.dtype, {scatters ? Dim(0) : s[s.rank - 1], Dim(1)}));
+    push(d, store);
+    emit(k, d);
+  }
+  constexpr void emit(Kernel& k, const Draft& d) {
+    k.first_operand = static_cast<std::int32_t>(p_.operands.size());
+    k.operands = static_cast<std::int32_t>(d.operands.size());
+    for (const KernelOperand& o : d.operands) p_.operands.push_back(o);
+    k.first_instruction = static_cast<std::int32_t>(p_.instructions.size());
+    k.instructions = static_cast<std::int32_t>(d.program.size());
+    for (const Instruction& i : d.program) p_.instructions.push_back(i);
+    p_.kernels.push_back(k);
+  }
+
   // A constant or a ramp that is written to memory.
   constexpr int leaf_value(Draft& d, int id, const AxisMap& m) {
     own_leaf_ = id;
@@ -374,20 +425,21 @@ class Lowerer {
     Instruction i;
     i.dtype = g_[id].dtype;
     i.row = row_level(d, g_.shape(id), m);
-    if (g_[base].op == Op::Constant || (g_[base].op == Op::Iota && !is_stored(base))) {
-      if (is_stored(id) && g_[base].op == Op::Iota) throw "typegrad: a view of a ramp is an output";
-      Instruction l = i;
-      l.code = Code::Literal;
-      l.bits = g_[base].attribute;
-      l.row = true;
-      return g_[base].op == Op::Constant ? push(d, l) : value_of(d, -2, id, m);
+    if (g_[base].op == Op::Constant) {
+      i.code = Code::Literal;
+      i.bits = g_[base].attribute;
+      i.row = true;
+    } else if (g_[base].op == Op::Iota && !is_stored(base)) {
+      i.code = Code::Index;
+      i.slot = static_cast<std::int16_t>(ramp(d, id, base, m));
+    } else {
+      const Layout l = view_layout(g_, id, [&](int v) { return v == base; });
+      if (l.base < 0) throw "typegrad: a reshape needs a copy that fuse did not plan";
+      Location at = location(base);
+      for (const Dim& t : l.offset.terms) at.offset.add(t);
+      i.code = Code::Load;
+      i.slot = static_cast<std::int16_t>(operand(d, at.buffer, i.dtype, at.offset, l, g_.shape(id), m));
     }
-    const Layout l = view_layout(g_, id, [&](int v) { return v == base; });
-    if (l.base < 0) throw "typegrad: a reshape needs a copy that fuse did not plan";
-    Location at = location(base);
-    for (const Dim& t : l.offset.terms) at.offset.add(t);
-    i.code = Code::Load;
-    i.slot = static_cast<std::int16_t>(operand(d, at.buffer, i.dtype, at.offset, l, g_.shape(id), m));
     for (std::size_t k = 0; k < d.program.size(); ++k)
       if (d.program[k] == i) return static_cast<int>(k);
     return push(d, i);
@@ -437,7 +489,6 @@ class Lowerer {
     }
   }
 
-  // Orders the axes, drops those of extent 1, merges neighbours that every operand walks through as one.
   // The longest chain of folds of which one needs the result of the other.
   static constexpr int phases_of(const Draft& d) {
     std::vector<int> phase(d.program.size(), 0);
@@ -452,10 +503,11 @@ class Lowerer {
     return longest;
   }
 
+  // Orders the axes, drops those of extent 1, merges neighbours that every operand walks through as one.
   constexpr void finish(Draft& d, KernelKind kind, int dot, int node) {
     for (std::size_t i = 0; i < d.program.size(); ++i)
       for (std::size_t j = i + 1; d.program[i].code == Code::Store && j < d.program.size(); ++j)
-        if (d.program[j].code == Code::Load && d.program[j].slot == d.program[i].slot) throw "typegrad: a kernel reads what it has written";
+        if ((d.program[j].code == Code::Load || d.program[j].code == Code::Gather) && d.program[j].slot == d.program[i].slot) throw "typegrad: a kernel reads what it has written";
     if (kind == KernelKind::Column && phases_of(d) > 1) throw "typegrad: a pass over columns needs the result of another";
     Kernel k;
     k.kind = kind;
@@ -538,19 +590,12 @@ class Lowerer {
       const int at = order[j].first;
       k.extents[j] = at < 0 ? Dim(1) : extent[static_cast<std::size_t>(at)];
     }
-    k.first_operand = static_cast<std::int32_t>(p_.operands.size());
-    k.operands = static_cast<std::int32_t>(d.operands.size());
     for (std::size_t o = 0; o < d.operands.size(); ++o) {
-      KernelOperand r = d.operands[o];
-      r.strides = {};
+      d.operands[o].strides = {};
       for (std::size_t j = 0; j < order.size(); ++j)
-        if (order[j].first >= 0) r.strides[j] = stride[o][static_cast<std::size_t>(order[j].first)];
-      p_.operands.push_back(r);
+        if (order[j].first >= 0) d.operands[o].strides[j] = stride[o][static_cast<std::size_t>(order[j].first)];
     }
-    k.first_instruction = static_cast<std::int32_t>(p_.instructions.size());
-    k.instructions = static_cast<std::int32_t>(d.program.size());
-    for (const Instruction& i : d.program) p_.instructions.push_back(i);
-    p_.kernels.push_back(k);
+    emit(k, d);
   }
 
   // ---- copies -----------------------------------------------------------------------------------------------------

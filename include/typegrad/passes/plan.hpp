@@ -7,7 +7,7 @@
 
 namespace tg {
 
-enum class KernelKind : std::uint8_t { Map, Row, Column, Contract };
+enum class KernelKind : std::uint8_t { Map, Row, Column, Contract, Routine };
 
 // One step of a kernel's program. Its value is named by its position; a, b and c name earlier steps.
 enum class Code : std::uint8_t {
@@ -17,6 +17,8 @@ enum class Code : std::uint8_t {
   Compute,  // an element-wise op
   Fold,     // a reduction along the reduced axes
   Product,  // the result of the contraction
+  Gather,   // the element of operand `slot` at the position that is the value of a
+  Routine,  // the result of a routine on the operands that are loaded, as a whole
   Store     // writes a to operand `slot`; not a value
 };
 
@@ -27,7 +29,7 @@ struct Instruction {
   bool row = false;  // the value is the same for all elements along the reduced axes
   std::int16_t a = -1, b = -1, c = -1;
   std::int16_t slot = -1;
-  std::int64_t bits = 0;  // Literal: the value; CheckIndex: the number of classes
+  std::int64_t bits = 0;  // Literal: the value; CheckIndex: the number of classes; Routine: the op's attribute
   constexpr bool operator==(const Instruction&) const = default;
 };
 
@@ -40,7 +42,8 @@ struct KernelOperand {
 };
 
 // Axes: the kept ones, then the reduced ones. Contract: batched axes, rows, columns, then the contracted axes; its
-// operands 0 and 1 are the factors.
+// operands 0 and 1 are the factors. Routine: two axes, the rows and their elements (ScatterAdd, ScatterMax: updates and
+// elements of the result); its operands lie row-major, the result's is the last.
 struct Kernel {
   KernelKind kind = KernelKind::Map;
   std::int8_t kept = 0, reduced = 0;

@@ -164,6 +164,9 @@ class Simplifier {
       case Op::ReduceMin:
         if (node(a).shape == n.shape) return a;
         break;
+      case Op::Gather:
+        if (is_constant(a)) return constant(n, constant_value(node(a)));
+        return -1;
       case Op::Dot: return rewrite_dot(n);
       default: break;
     }

@@ -28,6 +28,8 @@ inline Cost cost_of(const PlanView& plan, std::size_t kernel, const std::int64_t
     if (s.code == Code::Compute) c.flops += info(s.op).flops * kept * (s.row || contract ? 1.0 : reduced);
     if (s.code == Code::Fold) c.flops += kept * reduced;
     if (s.code == Code::Product) c.flops += 2 * kept * reduced;
+    if (s.code == Code::Routine) c.flops += info(s.op).flops * kept;
+    if (s.code == Code::Gather) c.bytes += static_cast<double>(size_of(s.dtype)) * kept * (s.row ? 1.0 : reduced);
   }
   for (int o = 0; o < k.operands; ++o) {
     const KernelOperand& operand = plan.operands[static_cast<std::size_t>(k.first_operand + o)];

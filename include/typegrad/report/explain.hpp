@@ -11,7 +11,7 @@ namespace tg {
 namespace detail {
 
 inline std::string_view name_of(KernelKind k) {
-  constexpr std::string_view names[] = {"map", "row", "column", "contract"};
+  constexpr std::string_view names[] = {"map", "row", "column", "contract", "routine"};
   return names[static_cast<int>(k)];
 }
 
@@ -30,7 +30,7 @@ inline std::string describe_kernels(const Compiled& c) {
     out += ':';
     for (int s = 0; s < k.instructions; ++s) {
       const Instruction& in = c.plan.instructions[static_cast<std::size_t>(k.first_instruction + s)];
-      if (in.code == Code::Compute || in.code == Code::Fold) out.append(" ").append(name(in.op));
+      if (in.code == Code::Compute || in.code == Code::Fold || in.code == Code::Gather || in.code == Code::Routine) out.append(" ").append(name(in.op));
       if (in.code == Code::Product) out += " dot";
     }
     out += '\n';

@@ -40,7 +40,7 @@ class Binding {
       for (int a = 0; a < axes; ++a) extents_[starts_[i].axes + static_cast<std::size_t>(a)] = k.extents[static_cast<std::size_t>(a)].evaluate(v);
       for (int o = 0; o < k.operands; ++o) {
         const KernelOperand& operand = plan_.operands[static_cast<std::size_t>(k.first_operand + o)];
-        offsets_[static_cast<std::size_t>(k.first_operand + o)] = operand.offset.evaluate(v) * size_of(operand.dtype);
+        offsets_[static_cast<std::size_t>(k.first_operand + o)] = operand.offset.evaluate(v) * (operand.buffer < 0 ? 1 : size_of(operand.dtype));
         for (int a = 0; a < axes; ++a)
           strides_[starts_[i].strides + static_cast<std::size_t>(o * axes + a)] = operand.strides[static_cast<std::size_t>(a)].evaluate(v);
       }
@@ -94,8 +94,8 @@ class Binding {
   void point(void* const* inputs, void* const* outputs, std::byte* arena) {
     for (std::size_t o = 0; o < plan_.operands.size(); ++o) {
       const int b = plan_.operands[o].buffer;
-      if (b < 0) {
-        pointers_[o] = nullptr;
+      if (b < 0) {  // an Index: the number it starts from
+        pointers_[o] = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(offsets_[o]));
         continue;
       }
       const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(b)];

@@ -138,8 +138,9 @@ struct Evaluator<R, kernel::Program<Steps...>> {
   template <class L, int I, class T, bool Row, std::int64_t Classes, int A, class Rows>
   static TYPEGRAD_ALWAYS_INLINE void exec(kernel::Check<T, Row, Classes, A>, const Position<R>& at, std::int64_t index,
                                           values_of<L, R>& v, const Rows& rows, const std::byte*, const Faults& faults) {
+    // What is out of range becomes 0, so that nothing is read there before the fault is thrown.
     slot<I>(v) = arg<L, A>(v, rows);
-    auto check = [&](T x, std::int64_t lane) {
+    auto check = [&](auto& x, std::int64_t lane) {
       if (x < 0 || x >= Classes) {
         // The position is counted in the checked tensor itself when it is read directly.
         constexpr int source = R::info[static_cast<std::size_t>(A)].slot;
@@ -148,14 +149,20 @@ struct Evaluator<R, kernel::Program<Steps...>> {
           position = (at.pointer[source] - reinterpret_cast<std::byte*>(at.ramp[source])) / static_cast<std::int64_t>(sizeof(T)) +
                      (index + lane) * at.stride[source];
         faults.report(position, static_cast<std::int64_t>(x), Classes);
+        x = 0;
       }
     };
-    const auto& found = slot<I>(v);
+    auto& found = slot<I>(v);
     if constexpr (requires { found.v[0]; }) {
       for (int i = 0; i < L::size; ++i) check(found.v[i], i);
     } else {
       check(found, 0);
     }
+  }
+  template <class L, int I, class T, int S, bool Row, int A, class Rows>
+  static TYPEGRAD_ALWAYS_INLINE void exec(kernel::Gather<T, S, Row, A>, const Position<R>& at, std::int64_t, values_of<L, R>& v,
+                                          const Rows& rows, const std::byte*, const Faults&) {
+    slot<I>(v) = L::template gather<T>(reinterpret_cast<const T*>(at.pointer[S]), arg<L, A>(v, rows));
   }
   template <class L, int I, class T, class Rows>
   static TYPEGRAD_ALWAYS_INLINE void exec(kernel::Product<T>, const Position<R>&, std::int64_t index, values_of<L, R>& v, const Rows&,
@@ -184,8 +191,8 @@ Position<R> position(const kernel::Launch& l, int inner) {
   for (int s = 0; s < R::operands; ++s) {
     p.pointer[s] = l.pointers[s];
     p.stride[s] = l.strides[s * R::axes + inner];
-    // For loads `ramp` holds the operand's first address, from which positions are counted in error messages.
-    p.ramp[s] = R::element_size[static_cast<std::size_t>(s)] == 0 ? 0 : reinterpret_cast<std::int64_t>(l.pointers[s]);
+    // Where a ramp starts; for loads the operand's first address, from which positions are counted in error messages.
+    p.ramp[s] = reinterpret_cast<std::int64_t>(l.pointers[s]);
   }
   return p;
 }

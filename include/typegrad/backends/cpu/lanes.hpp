@@ -19,6 +19,8 @@ struct ScalarLanes {
   static value<T> broadcast(compute_t<T> v) { return v; }
   template <class T, Access A>
   static value<T> load(const T* p, std::int64_t) { return static_cast<compute_t<T>>(*p); }
+  template <class T>
+  static value<T> gather(const T* p, std::int64_t position) { return static_cast<compute_t<T>>(p[position]); }
   template <class T, Access A>
   static void store(T* p, std::int64_t, value<T> v) { *p = static_cast<T>(v); }
   template <class T>
@@ -90,6 +92,22 @@ struct VectorLanes {
     } else {
       alignas(64) F r[size];
       for (int i = 0; i < size; ++i) r[i] = static_cast<F>(p[A == Access::contiguous ? i : i * stride]);
+      return {ei::pload<packet>(r)};
+    }
+  }
+  template <class T>
+  static TYPEGRAD_ALWAYS_INLINE value<T> gather(const T* p, const Ints<std::int64_t, size>& position) {
+    if constexpr (std::same_as<T, bool>) {
+      bool b[size];
+      for (int i = 0; i < size; ++i) b[i] = p[position.v[i]];
+      return from_bools(b);
+    } else if constexpr (std::integral<T>) {
+      value<T> r;
+      for (int i = 0; i < size; ++i) r.v[i] = p[position.v[i]];
+      return r;
+    } else {
+      alignas(64) F r[size];
+      for (int i = 0; i < size; ++i) r[i] = static_cast<F>(p[position.v[i]]);
       return {ei::pload<packet>(r)};
     }
   }

@@ -47,7 +47,7 @@ __device__ Position<R> origin(const Arguments<R>& a) {
 #pragma unroll
   for (int s = 0; s < R::operands; ++s) {
     p.pointer[s] = a.pointers[s];
-    p.ramp[s] = 0;
+    p.ramp[s] = reinterpret_cast<std::int64_t>(a.pointers[s]);
   }
   return p;
 }
@@ -89,6 +89,21 @@ inline __device__ void report(kernel::IndexFault* fault, std::int64_t position, 
   fault->value = value;
   fault->classes = classes;
 }
+
+// Whether an earlier kernel found a fault and left its results unwritten, which must not serve as addresses then. Called
+// by all threads of a block, which get one answer.
+inline __device__ bool faulty(const kernel::IndexFault* fault) {
+  __shared__ bool found;
+  if (threadIdx.x == 0 && threadIdx.y == 0) found = fault->position >= 0;
+  __syncthreads();
+  return found;
+}
+template <class R>
+inline constexpr bool gathers = [] {
+  for (const kernel::StepInfo& s : R::info)
+    if (s.code == Code::Gather) return true;
+  return false;
+}();
 
 template <class T, int V>
 struct alignas(sizeof(T) * V <= 16 ? sizeof(T) * V : 16) Packet {
@@ -200,16 +215,25 @@ struct Evaluator<R, kernel::Program<Steps...>> {
   template <int V, int I, class T, bool Row, std::int64_t Classes, int A>
   __device__ static void exec(kernel::Check<T, Row, Classes, A>, const Arguments<R>& a, const Position<R>& at, std::int64_t index,
                               Values<R> (&v)[V], const Values<R>& row, std::int64_t) {
+    // What is out of range becomes 0, so that nothing is read there.
     for (int k = 0; k < V; ++k) {
       const T x = arg<A>(v[k], row);
-      slot<I>(v[k]) = x;
-      if (x >= 0 && x < Classes) continue;
+      const bool valid = x >= 0 && x < Classes;
+      slot<I>(v[k]) = valid ? x : T{0};
+      if (valid) continue;
       constexpr int source = R::info[static_cast<std::size_t>(A)].slot;
       std::int64_t position = index + k;
       if constexpr (source >= 0)
         position = (at.pointer[source] - a.pointers[source]) / static_cast<std::int64_t>(sizeof(T)) + (index + k) * inner_stride<source>(a);
       report(a.fault, position, static_cast<std::int64_t>(x), Classes);
     }
+  }
+  template <int V, int I, class T, int S, bool Row, int A>
+  __device__ static void exec(kernel::Gather<T, S, Row, A>, const Arguments<R>&, const Position<R>& at, std::int64_t, Values<R> (&v)[V],
+                              const Values<R>& row, std::int64_t) {
+    const T* p = reinterpret_cast<const T*>(at.pointer[S]);
+#pragma unroll
+    for (int k = 0; k < V; ++k) slot<I>(v[k]) = static_cast<compute_t<T>>(p[arg<A>(v[k], row)]);
   }
   template <int V, int I, class T>
   __device__ static void exec(kernel::Product<T>, const Arguments<R>& a, const Position<R>&, std::int64_t, Values<R> (&v)[V],

@@ -5,6 +5,9 @@
 #include "typegrad/backends/cuda/contract.hpp"
 #include "typegrad/backends/cuda/map.hpp"
 #include "typegrad/backends/cuda/row.hpp"
+#include "typegrad/backends/cuda/scan.hpp"
+#include "typegrad/backends/cuda/scatter.hpp"
+#include "typegrad/backends/cuda/sort.hpp"
 #include "typegrad/runtime/binding.hpp"
 #include "typegrad/runtime/profile.hpp"
 
@@ -16,10 +19,19 @@ struct Entry {
 };
 
 template <class R>
+consteval auto routine_kernel() {
+  constexpr Op op = kernel::RoutineTraits<typename R::program>::op;
+  if constexpr (op == Op::ScatterAdd || op == Op::ScatterMax) return std::type_identity<ScatterKernel<R>>{};
+  else if constexpr (op == Op::ArgSort) return std::type_identity<SortKernel<R>>{};
+  else return std::type_identity<ScanKernel<R>>{};
+}
+
+template <class R>
 constexpr Entry entry(R) {
   if constexpr (R::kind == KernelKind::Map) return {MapKernel<R>::scratch, [](const kernel::Launch& l, const Context& c) { MapKernel<R>::run(l, c); }};
   else if constexpr (R::kind == KernelKind::Row) return {RowKernel<R>::scratch, RowKernel<R>::run};
   else if constexpr (R::kind == KernelKind::Column) return {ColumnKernel<R>::scratch, ColumnKernel<R>::run};
+  else if constexpr (R::kind == KernelKind::Routine) return {decltype(routine_kernel<R>())::type::scratch, decltype(routine_kernel<R>())::type::run};
   else return {ContractKernel<R>::scratch, ContractKernel<R>::run};
 }
 

@@ -9,47 +9,13 @@
 #include <vector>
 
 #include "typegrad/autodiff/gradient.hpp"
+#include "typegrad/backends/reference/routines.hpp"
 #include "typegrad/graph/graph.hpp"
 #include "typegrad/runtime/error.hpp"
 
 namespace tg::reference {
 
-// A row-major array. Floating dtypes use `real`, integers and bool use `integer`; the other vector is empty.
-struct Array {
-  DType dtype = DType::f64;
-  std::vector<std::int64_t> shape;
-  std::vector<double> real;
-  std::vector<std::int64_t> integer;
-
-  std::int64_t size() const {
-    std::int64_t n = 1;
-    for (std::int64_t e : shape) n *= e;
-    return n;
-  }
-  double at(std::int64_t i) const {
-    const auto k = static_cast<std::size_t>(i);
-    return is_floating(dtype) ? real[k] : static_cast<double>(integer[k]);
-  }
-};
-
 namespace detail {
-
-inline double round_to(DType t, double v) {
-  switch (t) {
-    case DType::f32: return static_cast<double>(static_cast<float>(v));
-    case DType::bf16: return static_cast<double>(static_cast<float>(bf16(static_cast<float>(v))));
-    case DType::f16: return static_cast<double>(static_cast<float>(f16(static_cast<float>(v))));
-    default: return v;
-  }
-}
-inline std::int64_t wrap_to(DType t, std::int64_t v) {
-  switch (t) {
-    case DType::i8: return static_cast<std::int8_t>(v);
-    case DType::i32: return static_cast<std::int32_t>(v);
-    case DType::boolean: return v != 0;
-    default: return v;
-  }
-}
 
 // Calls the meaning of an element-wise op on scalars of one type.
 template <class T>
@@ -63,9 +29,10 @@ T compute(Op op, T a, T b) {
       if constexpr (O == Op::Not) r = static_cast<T>(Primitive<O>::apply(a != T{0}));
       else r = static_cast<T>(Primitive<O>::apply(a != T{0}, b != T{0}));
     } else if constexpr (O != Op::Cast && O != Op::Select) {
+      constexpr bool integer_only = O == Op::RandomBits;
       constexpr bool real_only = (O >= Op::Exp && O <= Op::Sigmoid) || (O >= Op::Floor && O <= Op::Trunc) ||
                                  O == Op::Pow || O == Op::Atan2;
-      if constexpr (!real_only || std::is_floating_point_v<T>) {
+      if constexpr (std::is_floating_point_v<T> ? !integer_only : !real_only) {
         if constexpr (O < Op::Add) r = static_cast<T>(Primitive<O>::apply(a));
         else r = static_cast<T>(Primitive<O>::apply(a, b));
       }
@@ -126,14 +93,7 @@ class Interpreter {
     for (int i = 0; i < g_.shape(id).rank; ++i) r.push_back(g_.shape(id)[i].evaluate(extents_.data()));
     return r;
   }
-  Array blank(int id) const {
-    Array a;
-    a.dtype = g_[id].dtype;
-    a.shape = shape_of(id);
-    if (is_floating(a.dtype)) a.real.assign(static_cast<std::size_t>(a.size()), 0.0);
-    else a.integer.assign(static_cast<std::size_t>(a.size()), 0);
-    return a;
-  }
+  Array blank(int id) const { return reference::blank(g_[id].dtype, shape_of(id)); }
   static void set(Array& a, std::int64_t i, double v) { a.real[static_cast<std::size_t>(i)] = detail::round_to(a.dtype, v); }
   static void set(Array& a, std::int64_t i, std::int64_t v) { a.integer[static_cast<std::size_t>(i)] = detail::wrap_to(a.dtype, v); }
   static void copy(Array& to, std::int64_t i, const Array& from, std::int64_t j) {
@@ -159,6 +119,11 @@ class Interpreter {
     const Node& n = g_[id];
     if (is_elementwise(n.op)) return elementwise(id);
     if (is_reduction(n.op)) return reduction(id);
+    if (is_routine(n.op)) {
+      std::vector<const Array*> in;
+      for (int a = 0; a < arity(n.op); ++a) in.push_back(&operand(id, a));
+      return run_routine(n.op, n.attribute, in, n.dtype, shape_of(id));
+    }
     Array r = blank(id);
     const std::int64_t size = r.size();
     switch (n.op) {
@@ -177,9 +142,8 @@ class Interpreter {
       }
       case Op::Iota:
         for (std::int64_t i = 0; i < size; ++i) {
-          const std::int64_t v = unravel(i, r.shape)[static_cast<std::size_t>(n.attribute)];
-          if (is_floating(n.dtype)) set(r, i, static_cast<double>(v));
-          else set(r, i, v);
+          if (is_floating(n.dtype)) set(r, i, static_cast<double>(i));
+          else set(r, i, i);
         }
         return r;
       case Op::Concat: {
@@ -205,6 +169,9 @@ class Interpreter {
         return r;
       }
       case Op::Dot: return contraction(id);
+      case Op::Gather:
+        for (std::int64_t i = 0; i < size; ++i) copy(r, i, operand(id, 0), operand(id, 1).integer[static_cast<std::size_t>(i)]);
+        return r;
       default: break;
     }
     if (!is_view(n.op)) throw Error(tg::detail::concat_text("reference: no meaning for ", name(n.op)));

@@ -105,7 +105,30 @@ class PlanExecutor {
     return false;
   }
 
+  // Operands are read and the result is written as a whole.
+  void routine(const Kernel& k) {
+    const auto instruction = [&](int i) -> const Instruction& { return p_.instructions[static_cast<std::size_t>(k.first_instruction + i)]; };
+    const bool scatters = instruction(k.instructions - 2).op == Op::ScatterAdd || instruction(k.instructions - 2).op == Op::ScatterMax;
+    const Instruction &s = instruction(k.instructions - 2), &store = instruction(k.instructions - 1);
+    const auto first = [&](int slot) { return memory_[static_cast<std::size_t>(operand(k, slot).buffer)] + operand(k, slot).offset.evaluate(extents_.data()); };
+    std::vector<Array> in;
+    for (int i = 0; i + 2 < k.instructions; ++i) {
+      in.push_back(blank(instruction(i).dtype, scatters ? std::vector{extent(k, 0)} : std::vector{extent(k, 0), extent(k, 1)}));
+      const Cell* from = first(instruction(i).slot);
+      for (double& v : in.back().real) v = (from++)->real;
+      for (std::int64_t& v : in.back().integer) v = (from++)->integer;
+    }
+    std::vector<const Array*> operands;
+    for (const Array& a : in) operands.push_back(&a);
+    const std::int64_t inner = s.op == Op::ArgSort ? s.bits / 2 : extent(k, 1);
+    const Array r = run_routine(s.op, s.bits, operands, s.dtype, scatters ? std::vector{inner} : std::vector{extent(k, 0), inner});
+    Cell* to = first(store.slot);
+    for (double v : r.real) (to++)->real = v;
+    for (std::int64_t v : r.integer) (to++)->integer = v;
+  }
+
   void run(const Kernel& k) {
+    if (k.kind == KernelKind::Routine) return routine(k);
     const int axes = k.kept + k.reduced;
     std::int64_t rows = 1, length = 1;
     for (int a = 0; a < k.kept; ++a) rows *= extent(k, a);
@@ -134,6 +157,8 @@ class PlanExecutor {
             case Code::Index: r.integer = offset(k, s.slot, index); r.real = static_cast<double>(r.integer); break;
             case Code::Compute: r = compute(k, s, arg, e); break;
             case Code::Fold: r = fold(s, values[static_cast<std::size_t>(s.a)], length); break;
+            case Code::Gather: r = memory_[static_cast<std::size_t>(operand(k, s.slot).buffer)][operand(k, s.slot).offset.evaluate(extents_.data()) + arg(s.a, e).integer]; break;
+            case Code::Routine: break;  // whole kernels: see routine()
             case Code::Product: r = product(k, s, index); break;
             case Code::Store: cell(k, s.slot, index) = arg(s.a, e); break;
           }

@@ -1,0 +1,74 @@
+// Gather, scatter, sort, scan and random numbers on the CPU against the reference.
+#include "compare.hpp"
+
+using namespace test;
+
+namespace {
+
+
+// Integers in [0, count), the same in every run.
+template <auto... Ds>
+Tensor<Cpu, int, Ds...> positions(std::uint64_t seed, int count) {
+  auto t = Tensor<Cpu, int, Ds...>::empty({Ds...});
+  for (std::int64_t i = 0; i < t.size(); ++i)
+    t.data()[i] = std::min(count - 1, static_cast<int>(count * tg::rng::uniform01<double>(seed, 0, 0, static_cast<std::uint64_t>(i))));
+  return t;
+}
+
+constexpr auto rows_of = [](auto table, auto ids) {
+  return std::tuple(tg::embedding(table, ids), tg::gradients(tg::sum(tg::square(tg::embedding(table, ids))), table));
+};
+constexpr auto along = [](auto x, auto index) { return tg::take_along_axis<1>(x, index); };
+constexpr auto stores = [](auto x, auto index, auto updates) {
+  return std::tuple(tg::scatter_add<1>(x, index, updates), tg::scatter<1>(x, index, updates));
+};
+constexpr auto store_gradients = [](auto x, auto index, auto updates) {
+  return std::tuple(tg::gradients(tg::sum(tg::square(tg::scatter<1>(x, index, updates))), x, updates),
+                    tg::gradients(tg::sum(tg::square(tg::scatter_add<1>(x, index, updates))), x, updates));
+};
+constexpr auto counts = [](auto ids) { return tg::bincount<9>(ids); };
+constexpr auto order = [](auto x) {
+  return std::tuple(tg::sort<-1>(x), tg::argsort<-1>(x), tg::argsort<-1, true>(x), tg::sort<0>(x), tg::topk<3>(x));
+};
+constexpr auto scans = [](auto x) {
+  return std::tuple(tg::cumsum<-1>(x), tg::cumsum<-1, true>(x), tg::cumsum<0>(x), tg::cumprod<-1>(x * 0.1 + 1.0),
+                    tg::gradients(tg::sum(tg::square(tg::cumsum<-1>(x))), x));
+};
+constexpr auto recurrence = [](auto a, auto b) {
+  return std::tuple(tg::linear_scan<-1>(a, b), tg::linear_scan<-1, true>(a, b), tg::gradients(tg::sum(tg::square(tg::linear_scan<-1>(a, b))), a, b));
+};
+}  // namespace
+
+TEST_CASE("cpu: reading and writing at positions that are data") {
+  compare<Cpu, rows_of>(1e-6, random<float, 9, 6>({9, 6}, 1), positions<7, 5>(2, 9));
+  compare<Cpu, along>(0, random<float, 6, 8>({6, 8}, 3), positions<6, 5>(4, 8));
+  compare<Cpu, stores>(1e-6, random<float, 6, 8>({6, 8}, 5), positions<6, 20>(6, 8), random<float, 6, 20>({6, 20}, 7));
+  compare<Cpu, store_gradients>(1e-6, random<float, 6, 8>({6, 8}, 5), positions<6, 20>(6, 8), random<float, 6, 20>({6, 20}, 7));
+  compare<Cpu, stores>(0, random<int, 6, 8>({6, 8}, 8, -90, 90), positions<6, 20>(9, 8), random<int, 6, 20>({6, 20}, 10, -90, 90));
+  compare<Cpu, counts>(0, positions<1000>(11, 9));
+}
+
+TEST_CASE("cpu: sorting is stable and puts NaN last") {
+  compare<Cpu, order>(0, random<float, 5, 301>({5, 301}, 12));
+  compare<Cpu, order>(0, positions<4, 100>(13, 7));
+  auto x = random<double, 4, 40>({4, 40}, 14);
+  x.data()[5] = x.data()[50] = std::numeric_limits<double>::quiet_NaN();
+  x.data()[7] = 0.0, x.data()[9] = -0.0;
+  compare<Cpu, order>(0, x);
+}
+
+TEST_CASE("cpu: cumulative sums, products and recurrences") {
+  compare<Cpu, scans>(2e-6, random<float, 3, 5>({3, 5}, 15, 0.5, 1));
+  compare<Cpu, scans>(2e-6, random<float, 2, 3000>({2, 3000}, 16, 0.5, 1));
+  compare<Cpu, recurrence>(2e-5, random<float, 3, 700>({3, 700}, 17, 0.2, 0.9), random<float, 3, 700>({3, 700}, 18, 0.5, 1));
+}
+
+TEST_CASE("cpu: an index outside of its axis is an error that says where") {
+  auto ids = positions<7, 5>(2, 9);
+  ids.data()[11] = 9;
+  const auto table = random<float, 9, 6>({9, 6}, 1);
+  constexpr auto lookup = [](auto w, auto i) { return tg::embedding(w, i); };
+  CHECK_THROWS_AS(tg::evaluate<lookup>(table, ids), tg::Error);
+  ids.data()[11] = -1;
+  CHECK_THROWS_AS(tg::evaluate<lookup>(table, ids), tg::Error);
+}
