@@ -26,6 +26,11 @@ constexpr auto store_gradients = [](auto x, auto index, auto updates) {
   return std::tuple(tg::gradients(tg::sum(tg::square(tg::scatter<1>(x, index, updates))), x, updates),
                     tg::gradients(tg::sum(tg::square(tg::scatter_add<1>(x, index, updates))), x, updates));
 };
+constexpr auto drawn = [](auto x, auto key) {
+  return std::tuple(tg::uniform_like(x, key), tg::dropout(x, key, 0.25), tg::bernoulli_like(x, key, 0.3), tg::normal_like(x, key));
+};
+constexpr auto uniform = [](auto x, auto key) { return tg::uniform_like(x, key); };
+constexpr auto normal = [](auto x, auto key) { return tg::normal_like(x, key); };
 constexpr auto counts = [](auto ids) { return tg::bincount<9>(ids); };
 constexpr auto order = [](auto x) {
   return std::tuple(tg::sort<-1>(x), tg::argsort<-1>(x), tg::argsort<-1, true>(x), tg::sort<0>(x), tg::topk<3>(x));
@@ -71,4 +76,24 @@ TEST_CASE("cpu: an index outside of its axis is an error that says where") {
   CHECK_THROWS_AS(tg::evaluate<lookup>(table, ids), tg::Error);
   ids.data()[11] = -1;
   CHECK_THROWS_AS(tg::evaluate<lookup>(table, ids), tg::Error);
+}
+
+TEST_CASE("cpu: random numbers are the same on every device") {
+  auto key = Tensor<tg::Cpu, std::int64_t>::empty({});
+  key.data()[0] = 42;
+  compare<Cpu, drawn>(1e-6, random<float, 40, 25>({40, 25}, 19), key);
+  // Mean and variance of 200,000 draws, within five standard errors of the exact ones.
+  const auto like = random<double, 200000>({200000}, 20);
+  const auto moments = [](const auto& t) {
+    double sum = 0, squares = 0;
+    for (std::int64_t i = 0; i < t.size(); ++i) sum += t.data()[i], squares += t.data()[i] * t.data()[i];
+    const double n = static_cast<double>(t.size()), mean = sum / n;
+    return std::pair(mean, squares / n - mean * mean);
+  };
+  const auto u = moments(tg::evaluate<uniform>(like, key));
+  CHECK(std::fabs(u.first - 0.5) < 5 * 0.2887 / std::sqrt(2e5));
+  CHECK(std::fabs(u.second - 1.0 / 12) < 5 * 0.0746 / std::sqrt(2e5));
+  const auto z = moments(tg::evaluate<normal>(like, key));
+  CHECK(std::fabs(z.first) < 5 / std::sqrt(2e5));
+  CHECK(std::fabs(z.second - 1) < 5 * 1.4143 / std::sqrt(2e5));
 }
