@@ -36,9 +36,10 @@ constexpr auto order = [](auto x) {
   return std::tuple(tg::sort<-1>(x), tg::argsort<-1>(x), tg::argsort<-1, true>(x), tg::sort<0>(x), tg::topk<3>(x));
 };
 constexpr auto scans = [](auto x) {
-  return std::tuple(tg::cumsum<-1>(x), tg::cumsum<-1, true>(x), tg::cumsum<0>(x), tg::cumprod<-1>(x * 0.1 + 1.0),
+  return std::tuple(tg::cumsum<-1>(x), tg::cumsum<-1, true>(x), tg::cumsum<0>(x),
                     tg::gradients(tg::sum(tg::square(tg::cumsum<-1>(x))), x));
 };
+constexpr auto products = [](auto x) { return std::tuple(tg::cumprod<-1>(x), tg::gradients(tg::sum(tg::cumprod<-1>(x)), x)); };
 constexpr auto recurrence = [](auto a, auto b) {
   return std::tuple(tg::linear_scan<-1>(a, b), tg::linear_scan<-1, true>(a, b), tg::gradients(tg::sum(tg::square(tg::linear_scan<-1>(a, b))), a, b));
 };
@@ -65,6 +66,8 @@ TEST_CASE("cpu: sorting is stable and puts NaN last") {
 TEST_CASE("cpu: cumulative sums, products and recurrences") {
   compare<Cpu, scans>(2e-6, random<float, 3, 5>({3, 5}, 15, 0.5, 1));
   compare<Cpu, scans>(2e-6, random<float, 2, 3000>({2, 3000}, 16, 0.5, 1));
+  // A product rounds once for each factor before it.
+  compare<Cpu, products>(5e-5, random<float, 3, 300>({3, 300}, 21, 0.95, 1.05));
   compare<Cpu, recurrence>(2e-5, random<float, 3, 700>({3, 700}, 17, 0.2, 0.9), random<float, 3, 700>({3, 700}, 18, 0.5, 1));
 }
 
