@@ -63,4 +63,13 @@ Tensor<Cpu, T, Ds...> random(std::array<std::int64_t, sizeof...(Ds)> shape, std:
   return t;
 }
 
+// Integers in [0, count), the same in every run.
+template <auto... Ds>
+Tensor<Cpu, int, Ds...> positions(std::uint64_t seed, int count) {
+  auto t = Tensor<Cpu, int, Ds...>::empty({Ds...});
+  for (std::int64_t i = 0; i < t.size(); ++i)
+    t.data()[i] = std::min(count - 1, static_cast<int>(count * tg::rng::uniform01<double>(seed, 0, 0, static_cast<std::uint64_t>(i))));
+  return t;
+}
+
 }  // namespace test

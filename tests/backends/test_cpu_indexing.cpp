@@ -4,17 +4,6 @@
 using namespace test;
 
 namespace {
-
-
-// Integers in [0, count), the same in every run.
-template <auto... Ds>
-Tensor<Cpu, int, Ds...> positions(std::uint64_t seed, int count) {
-  auto t = Tensor<Cpu, int, Ds...>::empty({Ds...});
-  for (std::int64_t i = 0; i < t.size(); ++i)
-    t.data()[i] = std::min(count - 1, static_cast<int>(count * tg::rng::uniform01<double>(seed, 0, 0, static_cast<std::uint64_t>(i))));
-  return t;
-}
-
 constexpr auto rows_of = [](auto table, auto ids) {
   return std::tuple(tg::embedding(table, ids), tg::gradients(tg::sum(tg::square(tg::embedding(table, ids))), table));
 };
@@ -34,6 +23,9 @@ constexpr auto normal = [](auto x, auto key) { return tg::normal_like(x, key); }
 constexpr auto counts = [](auto ids) { return tg::bincount<9>(ids); };
 constexpr auto order = [](auto x) {
   return std::tuple(tg::sort<-1>(x), tg::argsort<-1>(x), tg::argsort<-1, true>(x), tg::sort<0>(x), tg::topk<3>(x));
+};
+constexpr auto searched = [](auto x, auto values) {
+  return std::tuple(tg::searchsorted(tg::sort<-1>(x), values), tg::searchsorted<true>(tg::sort<-1>(x), values));
 };
 constexpr auto scans = [](auto x) {
   return std::tuple(tg::cumsum<-1>(x), tg::cumsum<-1, true>(x), tg::cumsum<0>(x),
@@ -61,6 +53,18 @@ TEST_CASE("cpu: sorting is stable and puts NaN last") {
   x.data()[5] = x.data()[50] = std::numeric_limits<double>::quiet_NaN();
   x.data()[7] = 0.0, x.data()[9] = -0.0;
   compare<Cpu, order>(0, x);
+}
+
+TEST_CASE("cpu: searchsorted finds the place before equal elements, or behind them") {
+  const auto x = Tensor<Cpu, float, 5>({1, 3, 3, 5, 7});
+  const auto values = Tensor<Cpu, float, 5>({0, 3, 4, 8, std::numeric_limits<float>::quiet_NaN()});
+  const auto [before, behind] = tg::evaluate<searched>(x, values);
+  const std::array<std::int64_t, 5> first{0, 1, 3, 5, 5}, last{0, 3, 3, 5, 5};
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(before.data()[i] == first[i]);
+    CHECK(behind.data()[i] == last[i]);
+  }
+  compare<Cpu, searched>(0, positions<50>(22, 20), positions<40>(23, 20));
 }
 
 TEST_CASE("cpu: cumulative sums, products and recurrences") {

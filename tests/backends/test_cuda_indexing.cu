@@ -7,15 +7,6 @@ using namespace test;
 using tg::Cuda;
 
 namespace {
-// Integers in [0, count), the same in every run.
-template <auto... Ds>
-Tensor<tg::Cpu, int, Ds...> positions(std::uint64_t seed, int count) {
-  auto t = Tensor<tg::Cpu, int, Ds...>::empty({Ds...});
-  for (std::int64_t i = 0; i < t.size(); ++i)
-    t.data()[i] = std::min(count - 1, static_cast<int>(count * tg::rng::uniform01<double>(seed, 0, 0, static_cast<std::uint64_t>(i))));
-  return t;
-}
-
 constexpr auto rows_of = [](auto table, auto ids) {
   return std::tuple(tg::embedding(table, ids) * 2.0, tg::gradients(tg::sum(tg::square(tg::embedding(table, ids))), table));
 };

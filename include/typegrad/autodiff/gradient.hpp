@@ -117,8 +117,8 @@ class Reverse {
       }
       case Op::ReduceProd: return accumulate(x.id, product_gradient(x, value(id), g, n.attribute));
       case Op::Dot: return contraction(id, n, g);
-      case Op::Gather: return accumulate(x.id, gather_gradient(x, value(n.in[1]), g));
-      case Op::ScatterAdd: return accumulate(x.id, scatter_gradient(value(n.in[1]), g));
+      case Op::Gather: return accumulate(x.id, build::scatter_to(Op::ScatterAdd, g, value(n.in[1]), x.shape()));
+      case Op::ScatterAdd: return accumulate(x.id, build::gather(g, value(n.in[1])));
       case Op::CumSum: return accumulate(x.id, cumsum_gradient(g, n.attribute != 0));
       case Op::LinearScan: {
         const auto parts = linear_scan_gradient(x, value(id), g, n.attribute != 0);

@@ -103,6 +103,14 @@ struct AttributeList {
   }
 };
 
+// How many of the first positions a sort gives, and its order, as one number.
+struct SortAttribute {
+  std::int64_t count;
+  bool descending;
+  static constexpr SortAttribute of(std::int64_t bits) { return {bits / 2, bits % 2 != 0}; }
+  constexpr std::int64_t bits() const { return 2 * count + descending; }
+};
+
 // One operation. `attribute` by op:
 //   Input      position among the program's inputs
 //   Constant   the value's bits: a double for floating types, the integer otherwise
@@ -110,7 +118,7 @@ struct AttributeList {
 //   CheckIndex the number of classes: 0 <= value < attribute is checked when the program runs
 //   Reduce*    bit mask of the reduced axes
 //   Concat     the axis
-//   ArgSort    how many of the first positions are wanted, times two, plus 1 for descending order
+//   ArgSort    a SortAttribute
 //   Transpose, Slice, Window, Pad, Dot   index into Graph::attributes
 struct Node {
   Op op = Op::Input;

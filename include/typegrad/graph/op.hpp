@@ -83,6 +83,7 @@ constexpr bool is_elementwise(Op op) { return op >= Op::Neg && op <= Op::Select;
 constexpr bool is_view(Op op) { return op >= Op::Broadcast && op <= Op::Window; }
 constexpr bool is_reduction(Op op) { return op >= Op::ReduceSum && op <= Op::ReduceMin; }
 constexpr bool is_routine(Op op) { return info(op).kind == OpKind::routine; }
+constexpr bool is_scatter(Op op) { return op == Op::ScatterAdd || op == Op::ScatterMax; }
 // Too dear to compute again where the result could be kept.
 constexpr bool is_transcendental(Op op) { return is_elementwise(op) && info(op).flops >= 15; }
 

@@ -30,6 +30,23 @@ struct RoutineTraits<Program<First, Second, Routine<O, T, Bits, A, B>, S>> {
   static constexpr int result_slot = 2;
 };
 
+// The kernel of a back end that implements a Routine region.
+template <class R, template <class> class Scatter, template <class> class Sort, template <class> class Scan>
+struct choose_routine {
+  static constexpr Op op = RoutineTraits<typename R::program>::op;
+  // Only the chosen template is instantiated.
+  static consteval auto choose() {
+    if constexpr (is_scatter(op)) return std::type_identity<Scatter<R>>{};
+    else if constexpr (op == Op::ArgSort) return std::type_identity<Sort<R>>{};
+    else return std::type_identity<Scan<R>>{};
+  }
+  using type = typename decltype(choose())::type;
+};
+
+// What running sums are computed in: those of floats in double.
+template <class T>
+using running_sum_t = std::conditional_t<is_floating(dtype_of<T>), double, compute_t<T>>;
+
 // Unsigned integers that compare as the values do, with NaN above everything and -0 equal to 0.
 template <class T>
 struct SortKey {

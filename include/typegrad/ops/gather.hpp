@@ -20,17 +20,14 @@ constexpr Value scatter(Op op, Value updates, Value positions, Dim size) {
   Graph& g = *updates.graph;
   return {&g, g.add(op, updates.dtype(), Shape{size}, updates.id, positions.id)};
 }
+// The same for row-major positions in a tensor of a shape.
+constexpr Value scatter_to(Op op, Value updates, Value positions, const Shape& s) {
+  return reshape(scatter(op, updates, positions, s.size()), s);
+}
 
 }  // namespace build
 
 namespace detail {
-
-constexpr Value gather_gradient(Value x, Value positions, Value g) {
-  return build::reshape(build::scatter(Op::ScatterAdd, g, positions, x.shape().size()), x.shape());
-}
-constexpr Value scatter_gradient(Value positions, Value g) {
-  return build::gather(g, positions);
-}
 
 // Row-major positions in a tensor of shape `in`: the index, checked against the extent of axis `axis`, there, and along the
 // other axes the position in `out`, whose axes [axis, axis + width) the index stands for.
@@ -113,19 +110,27 @@ struct Take {
   }
 };
 
+// Whether updates have the index's shape and x's dtype; if not, the compiler says so.
+template <Message What, class X, class I, class U, int Axis>
+consteval bool check_updates() {
+  check_index_along<What, X, I, Axis>();
+  constexpr bool fit = indexes_along<X, I, Axis>() && U::extents == I::extents && std::same_as<typename X::value_type, typename U::value_type>;
+  if constexpr (!fit) {
+    constexpr Message m = Message(What) << ": " << name(U::element) << " " << U::extents << " to " << name(X::element) << " " << X::extents << " at "
+                                        << I::extents << " along axis " << Axis;
+    fail<m, expr_t<X>, expr_t<I>, expr_t<U>>();
+  }
+  return fit;
+}
+
 template <int Axis>
 struct ScatterAdd {
   template <class X, class I, class U>
   constexpr auto operator()(const X& x, const I& index, const U& updates) const {
-    check_index_along<Message("scatter_add"), X, I, Axis>();
-    if constexpr (!indexes_along<X, I, Axis>() || !(U::extents == I::extents) || !std::same_as<typename X::value_type, typename U::value_type>) {
-      constexpr Message m = Message("scatter_add: ") << name(U::element) << " " << U::extents << " to " << name(X::element) << " " << X::extents << " at "
-                                                     << I::extents << " along axis " << Axis;
-      fail<m, expr_t<X>, expr_t<I>, expr_t<U>>();
-    } else {
+    if constexpr (check_updates<Message("scatter_add"), X, I, U, Axis>()) {
       constexpr int axis = normal_axis<Axis, X::extents.rank>();
       const Value at = positions_of(index, x.shape(), axis, index.shape(), 1);
-      return expr_t<X>(build::binary(Op::Add, x, build::reshape(build::scatter(Op::ScatterAdd, updates, at, x.shape().size()), x.shape())));
+      return expr_t<X>(build::binary(Op::Add, x, build::scatter_to(Op::ScatterAdd, updates, at, x.shape())));
     }
   }
 };
@@ -134,19 +139,13 @@ template <int Axis>
 struct Scatter {
   template <class X, class I, class U>
   constexpr auto operator()(const X& x, const I& index, const U& updates) const {
-    check_index_along<Message("scatter"), X, I, Axis>();
-    if constexpr (!indexes_along<X, I, Axis>() || !(U::extents == I::extents) ||
-                  !std::same_as<typename X::value_type, typename U::value_type>) {
-      constexpr Message m = Message("scatter: ") << name(U::element) << " " << U::extents << " to " << name(X::element) << " " << X::extents << " at "
-                                                 << I::extents << " along axis " << Axis;
-      fail<m, expr_t<X>, expr_t<I>, expr_t<U>>();
-    } else {
+    if constexpr (check_updates<Message("scatter"), X, I, U, Axis>()) {
       constexpr int axis = normal_axis<Axis, X::extents.rank>();
       Graph& g = *x.graph;
       const Value at = positions_of(index, x.shape(), axis, index.shape(), 1);
       // Each element learns which update is the last that goes to it, and reads that one.
       const Value order = build::broadcast_to(row_major_position(g, index.shape(), 0, index.rank()), index.shape());
-      const Value last = build::reshape(build::scatter(Op::ScatterMax, order, at, x.shape().size()), x.shape());
+      const Value last = build::scatter_to(Op::ScatterMax, order, at, x.shape());
       const Value none = build::constant_like(last, 0.0);
       const Value written = build::binary(Op::LessEqual, none, last);
       return expr_t<X>(build::select(written, build::gather(updates, build::binary(Op::Max, last, none)), x));
@@ -166,7 +165,7 @@ struct IndexAdd {
       fail<m, expr_t<X>, expr_t<I>, expr_t<U>>();
     } else {
       const Value at = slice_positions<Axis>(x, index);
-      return expr_t<X>(build::binary(Op::Add, x, build::reshape(build::scatter(Op::ScatterAdd, updates, at, x.shape().size()), x.shape())));
+      return expr_t<X>(build::binary(Op::Add, x, build::scatter_to(Op::ScatterAdd, updates, at, x.shape())));
     }
   }
 };

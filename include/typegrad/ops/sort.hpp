@@ -6,9 +6,9 @@
 
 namespace tg {
 
-// The order of sorting: NaN comes after everything, -0 and 0 are equal.
+// The order of sorting, of numbers and of expressions: NaN comes after everything, -0 and 0 are equal.
 template <class T>
-TYPEGRAD_HOST_DEVICE constexpr bool sort_less(T a, T b) {
+constexpr auto sort_less(const T& a, const T& b) {
   return a < b || (b != b && a == a);
 }
 
@@ -18,7 +18,7 @@ namespace build {
 constexpr Value argsort(Value x, std::int64_t count, bool descending) {
   Shape s = x.shape();
   s[s.rank - 1] = count;
-  return {x.graph, x.graph->add(Op::ArgSort, DType::i64, s, x.id, -1, -1, 2 * count + descending)};
+  return {x.graph, x.graph->add(Op::ArgSort, DType::i64, s, x.id, -1, -1, SortAttribute{count, descending}.bits())};
 }
 
 }  // namespace build
@@ -101,7 +101,7 @@ struct SearchSorted {
  private:
   template <class X>
   static constexpr auto comes_first(const X& a, const X& b) {
-    if constexpr (is_floating(X::element)) return a < b || (b != b && a == a);
+    if constexpr (is_floating(X::element)) return sort_less(a, b);
     else return a < b;
   }
 };

@@ -369,7 +369,7 @@ class Lowerer {
 
   constexpr void lower_routine(int id) {
     const Node& n = g_[id];
-    const bool scatters = n.op == Op::ScatterAdd || n.op == Op::ScatterMax;
+    const bool scatters = is_scatter(n.op);
     const Shape &s = g_.shape(id), &from = g_.shape(n.in[0]);
     Kernel k;
     k.kind = KernelKind::Routine;

@@ -12,7 +12,7 @@ struct ScanKernel {
   using T = typename Traits::result;
   using C = compute_t<T>;
   static constexpr bool sums = Traits::op == Op::CumSum;
-  using Total = std::conditional_t<sums && is_floating(dtype_of<T>), double, C>;
+  using Total = std::conditional_t<sums, kernel::running_sum_t<T>, C>;
 
   static std::int64_t scratch(const kernel::Launch&, int) { return 0; }
 

@@ -13,8 +13,8 @@ struct SortKernel {
   using Traits = kernel::RoutineTraits<typename R::program>;
   using T = typename Traits::first;
   using Key = typename kernel::SortKey<T>::type;
-  static constexpr std::int64_t count = Traits::attribute / 2;
-  static constexpr bool descending = Traits::attribute % 2 != 0;
+  static constexpr std::int64_t count = SortAttribute::of(Traits::attribute).count;
+  static constexpr bool descending = SortAttribute::of(Traits::attribute).descending;
 
   // Ordered by key, then by position: an unstable sort of these is a stable one of the rows.
   struct Wide {

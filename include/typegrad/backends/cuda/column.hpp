@@ -9,8 +9,7 @@ inline constexpr int column_width = 32, column_height = 8;
 
 template <class R>
 __global__ void __launch_bounds__(column_width* column_height) column_kernel(Arguments<R> a, std::int64_t length, std::int64_t part, std::int64_t parts) {
-  if constexpr (gathers<R>)
-    if (faulty(a.fault)) return;
+  if (unreadable(a)) return;
   constexpr int inner = R::kept - 1;
   __shared__ Totals<R, 0> shared[column_height][column_width];
   const std::int64_t width = a.extents[inner], blocks = (width + column_width - 1) / column_width;
@@ -46,8 +45,7 @@ __global__ void __launch_bounds__(column_width* column_height) column_kernel(Arg
 
 template <class R>
 __global__ void __launch_bounds__(256) column_finish_kernel(Arguments<R> a, std::int64_t parts, std::int64_t columns) {
-  if constexpr (gathers<R>)
-    if (faulty(a.fault)) return;
+  if (unreadable(a)) return;
   constexpr int inner = R::kept - 1;
   const std::int64_t c = blockIdx.x * std::int64_t{256} + threadIdx.x;
   if (c >= columns) return;

@@ -104,6 +104,12 @@ inline constexpr bool gathers = [] {
     if (s.code == Code::Gather) return true;
   return false;
 }();
+// Whether a region would read at positions that a fault has left unwritten.
+template <class R>
+__device__ bool unreadable(const Arguments<R>& a) {
+  if constexpr (gathers<R>) return faulty(a.fault);
+  else return false;
+}
 
 template <class T, int V>
 struct alignas(sizeof(T) * V <= 16 ? sizeof(T) * V : 16) Packet {

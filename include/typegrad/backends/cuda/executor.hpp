@@ -19,19 +19,14 @@ struct Entry {
 };
 
 template <class R>
-consteval auto routine_kernel() {
-  constexpr Op op = kernel::RoutineTraits<typename R::program>::op;
-  if constexpr (op == Op::ScatterAdd || op == Op::ScatterMax) return std::type_identity<ScatterKernel<R>>{};
-  else if constexpr (op == Op::ArgSort) return std::type_identity<SortKernel<R>>{};
-  else return std::type_identity<ScanKernel<R>>{};
-}
+using RoutineKernel = typename kernel::choose_routine<R, ScatterKernel, SortKernel, ScanKernel>::type;
 
 template <class R>
 constexpr Entry entry(R) {
   if constexpr (R::kind == KernelKind::Map) return {MapKernel<R>::scratch, [](const kernel::Launch& l, const Context& c) { MapKernel<R>::run(l, c); }};
   else if constexpr (R::kind == KernelKind::Row) return {RowKernel<R>::scratch, RowKernel<R>::run};
   else if constexpr (R::kind == KernelKind::Column) return {ColumnKernel<R>::scratch, ColumnKernel<R>::run};
-  else if constexpr (R::kind == KernelKind::Routine) return {decltype(routine_kernel<R>())::type::scratch, decltype(routine_kernel<R>())::type::run};
+  else if constexpr (R::kind == KernelKind::Routine) return {RoutineKernel<R>::scratch, RoutineKernel<R>::run};
   else return {ContractKernel<R>::scratch, ContractKernel<R>::run};
 }
 

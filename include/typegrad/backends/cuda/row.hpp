@@ -75,8 +75,7 @@ __device__ void row_passes(const Arguments<R>& a, const Position<R>& at, Values<
 template <class R, int Group>
 __global__ void __launch_bounds__(row_threads) row_kernel(Arguments<R> a, std::int64_t rows, std::int64_t length) {
   constexpr int groups = row_threads / Group;
-  if constexpr (gathers<R>)
-    if (faulty(a.fault)) return;
+  if (unreadable(a)) return;
   for (std::int64_t r = blockIdx.x * static_cast<std::int64_t>(groups) + threadIdx.x / Group; r < rows; r += static_cast<std::int64_t>(gridDim.x) * groups) {
     Position<R> at = origin(a);
     seek<0, R::kept>(at, a, r);
@@ -89,8 +88,7 @@ __global__ void __launch_bounds__(row_threads) row_kernel(Arguments<R> a, std::i
 // Few long rows: blocks fold parts of fixed length, whose results are then folded in a fixed order.
 template <class R>
 __global__ void __launch_bounds__(row_threads) row_part_kernel(Arguments<R> a, std::int64_t length, std::int64_t part) {
-  if constexpr (gathers<R>)
-    if (faulty(a.fault)) return;
+  if (unreadable(a)) return;
   const std::int64_t r = blockIdx.y, first = blockIdx.x * part;
   Position<R> at = origin(a);
   seek<0, R::kept>(at, a, r);
@@ -102,8 +100,7 @@ __global__ void __launch_bounds__(row_threads) row_part_kernel(Arguments<R> a, s
 }
 template <class R>
 __global__ void __launch_bounds__(row_threads) row_finish_kernel(Arguments<R> a, std::int64_t parts) {
-  if constexpr (gathers<R>)
-    if (faulty(a.fault)) return;
+  if (unreadable(a)) return;
   const std::int64_t r = blockIdx.x;
   Position<R> at = origin(a);
   seek<0, R::kept>(at, a, r);

@@ -11,11 +11,11 @@ namespace tg::cuda {
 
 inline constexpr int scan_threads = 256;
 
-// What is combined along a row, and how an element is read and written. Sums of floats run in double, as on the CPU.
+// What is combined along a row, and how an element is read and written.
 template <class T>
 struct SumScan {
   using C = compute_t<T>;
-  using Part = std::conditional_t<is_floating(dtype_of<T>), double, C>;
+  using Part = kernel::running_sum_t<T>;
   __device__ static Part identity() { return Part{0}; }
   __device__ static Part read(const T* x, const T*, std::int64_t i) { return static_cast<Part>(static_cast<C>(x[i])); }
   __device__ static T result(Part p) { return static_cast<T>(static_cast<C>(p)); }

@@ -34,8 +34,8 @@ template <class R>
 struct SortKernel {
   using Traits = kernel::RoutineTraits<typename R::program>;
   using T = typename Traits::first;
-  static constexpr std::int64_t count = Traits::attribute / 2;
-  static constexpr bool descending = Traits::attribute % 2 != 0;
+  static constexpr std::int64_t count = SortAttribute::of(Traits::attribute).count;
+  static constexpr bool descending = SortAttribute::of(Traits::attribute).descending;
 
   static std::int64_t scratch(const kernel::Launch& l) { return RadixSort(l.extents[0] * l.extents[1]).bytes(); }
 

@@ -108,8 +108,8 @@ class PlanExecutor {
   // Operands are read and the result is written as a whole.
   void routine(const Kernel& k) {
     const auto instruction = [&](int i) -> const Instruction& { return p_.instructions[static_cast<std::size_t>(k.first_instruction + i)]; };
-    const bool scatters = instruction(k.instructions - 2).op == Op::ScatterAdd || instruction(k.instructions - 2).op == Op::ScatterMax;
     const Instruction &s = instruction(k.instructions - 2), &store = instruction(k.instructions - 1);
+    const bool scatters = is_scatter(s.op);
     const auto first = [&](int slot) { return memory_[static_cast<std::size_t>(operand(k, slot).buffer)] + operand(k, slot).offset.evaluate(extents_.data()); };
     std::vector<Array> in;
     for (int i = 0; i + 2 < k.instructions; ++i) {
@@ -120,7 +120,7 @@ class PlanExecutor {
     }
     std::vector<const Array*> operands;
     for (const Array& a : in) operands.push_back(&a);
-    const std::int64_t inner = s.op == Op::ArgSort ? s.bits / 2 : extent(k, 1);
+    const std::int64_t inner = s.op == Op::ArgSort ? SortAttribute::of(s.bits).count : extent(k, 1);
     const Array r = run_routine(s.op, s.bits, operands, s.dtype, scatters ? std::vector{inner} : std::vector{extent(k, 0), inner});
     Cell* to = first(store.slot);
     for (double v : r.real) (to++)->real = v;

@@ -24,8 +24,9 @@ inline void scatter(Op op, const Array& updates, const Array& positions, Array& 
 }
 
 inline void argsort(std::int64_t attribute, const Array& x, std::size_t rows, std::size_t length, Array& r) {
-  const std::size_t kept = static_cast<std::size_t>(attribute / 2);
-  const bool descending = attribute % 2 != 0;
+  const auto [count, descends] = SortAttribute::of(attribute);
+  const std::size_t kept = static_cast<std::size_t>(count);
+  const bool descending = descends;
   std::vector<std::size_t> order(length);
   for (std::size_t row = 0; row < rows; ++row) {
     std::iota(order.begin(), order.end(), std::size_t{0});
