@@ -24,7 +24,9 @@ target_compile_options(typegrad_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
 
 # Runs on a GPU; where there is none, under the library of TYPEGRAD_CUDA_TEST_LIBRARY_PATH in two orders of threads; with
 # neither it is skipped by name.
+add_custom_target(typegrad_cuda_tests COMMENT "the programs that the CUDA tests run")
 function(typegrad_add_cuda_test name program)
+  add_dependencies(typegrad_cuda_tests ${program})
   if(TYPEGRAD_CUDA_TEST_LIBRARY_PATH)
     # PTX that can be read back, for the library that executes it.
     target_compile_options(${program} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=none>)
