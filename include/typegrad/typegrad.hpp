@@ -2,12 +2,15 @@
 #pragma once
 
 #include "typegrad/data/loader.hpp"
+#include "typegrad/nn/convolution.hpp"
+#include "typegrad/nn/dropout.hpp"
 #include "typegrad/nn/linear.hpp"
+#include "typegrad/nn/normalization.hpp"
 #include "typegrad/nn/parameters.hpp"
+#include "typegrad/nn/recurrent.hpp"
+#include "typegrad/nn/sequential.hpp"
 #include "typegrad/ops/einsum.hpp"
-#include "typegrad/ops/pooling.hpp"
 #include "typegrad/ops/random.hpp"
-#include "typegrad/ops/rearrange.hpp"
 #include "typegrad/ops/scan.hpp"
 #include "typegrad/ops/sort.hpp"
 #include "typegrad/optim/trainer.hpp"

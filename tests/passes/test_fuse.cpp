@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "typegrad/autodiff/gradient.hpp"
+#include "typegrad/ops/normalization.hpp"
 #include "typegrad/passes/fuse.hpp"
 #include "typegrad/passes/simplify.hpp"
 

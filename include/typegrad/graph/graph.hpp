@@ -129,6 +129,14 @@ struct Node {
   constexpr bool operator==(const Node&) const = default;
 };
 
+// What a training step offers the layers that are traced in it (nn/training.hpp). Not active: they infer.
+struct Training {
+  bool active = false;
+  std::int32_t key = -1;   // the node of the step's random key
+  std::int64_t draws = 0;  // how many layers have drawn from it
+  std::vector<std::array<std::int32_t, 2>> updates;  // a buffer's node, the node of its value after the step
+};
+
 // Nodes in topological order: operands precede their users. Shapes and attribute lists are interned, so equal
 // nodes compare equal member by member.
 struct Graph {
@@ -139,6 +147,7 @@ struct Graph {
   std::vector<std::int32_t> outputs;
   // For each output the input whose memory it takes over (an update in place), or -1; empty means none does.
   std::vector<std::int32_t> donors;
+  Training training;
 
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr const Node& operator[](int id) const { return nodes[static_cast<std::size_t>(id)]; }

@@ -1,4 +1,4 @@
-// Parameters<Device, Model>: the values of a model's parameters, with initialisation and checkpoints.
+// Parameters<Device, Model>: the values of a model's parameters and buffers, with initialisation and checkpoints.
 #pragma once
 
 #include "typegrad/io/safetensors.hpp"
@@ -8,12 +8,19 @@
 namespace tg {
 namespace detail {
 
-// A function of (model, inputs...) as a function of (flat parameters, inputs...).
+// A function of (model, inputs...) as a function of (flat parameters, [flat buffers,] inputs...).
 template <class M, auto F>
 struct ModelFunction {
   template <class P, class... X>
   constexpr auto operator()(const P& flat, const X&... x) const {
-    return call(F, bind_parameters<M>(flat), x...);
+    if constexpr (BufferLayout<M>::count == 0) return call(F, bind_model<M>(flat, {}), x...);
+    else return with_buffers(flat, x...);
+  }
+
+ private:
+  template <class P, class B, class... X>
+  static constexpr auto with_buffers(const P& flat, const B& buffers, const X&... x) {
+    return call(F, bind_model<M>(flat, buffers), x...);
   }
 };
 
@@ -37,64 +44,108 @@ inline const io::TensorEntry& find_tensor(const io::SafetensorsFile& file, std::
   return *e;
 }
 
+// The values of a flat buffer on the host.
+template <class Layout>
+struct FlatValues {
+  using T = typename Layout::value_type;
+  std::vector<T> values = std::vector<T>(static_cast<std::size_t>(Layout::size));
+
+  // Initial values; the first part has the given number in the stream of random numbers.
+  void initialise(std::uint64_t seed, std::size_t first) {
+    for (std::size_t i = 0; i < Layout::count; ++i) tg::initialise(Layout::slots[i].init, part(Layout::slots[i]), seed, static_cast<std::uint32_t>(first + i));
+  }
+  void read(const io::SafetensorsFile& file) {
+    for (const Slot& s : Layout::slots)
+      file.read(find_tensor(file, s.path.view(), Layout::dtype, static_shape(s.shape)), std::as_writable_bytes(part(s)));
+  }
+  // Each part under its path. The views refer to the values.
+  void append_views(std::vector<io::TensorView>& r) const {
+    for (const Slot& s : Layout::slots)
+      r.push_back(view_of(std::string(s.path.view()), Layout::dtype, static_shape(s.shape), reinterpret_cast<const std::byte*>(values.data() + s.offset)));
+  }
+
+ private:
+  std::span<T> part(const Slot& s) { return std::span(values).subspan(static_cast<std::size_t>(s.offset), static_cast<std::size_t>(s.size)); }
+};
+
 }  // namespace detail
 
 template <class Device, class M>
 class Parameters {
  public:
   using layout = ParameterLayout<M>;
+  using buffer_layout = BufferLayout<M>;
   using T = typename layout::value_type;
   static constexpr auto count = static_cast<int>(layout::size);
   using flat_tensor = Tensor<Device, T, count>;
+  // No tensor, or one.
+  using buffer_tensors = std::conditional_t<buffer_layout::count == 0, std::tuple<>,
+                                            std::tuple<Tensor<Device, typename buffer_layout::value_type, static_cast<int>(buffer_layout::size)>>>;
+
+  // What a checkpoint holds of a model, on the host.
+  struct Values {
+    detail::FlatValues<layout> parameters;
+    detail::FlatValues<buffer_layout> buffers;
+
+    std::vector<io::TensorView> views() const {
+      std::vector<io::TensorView> r;
+      parameters.append_views(r);
+      buffers.append_views(r);
+      return r;
+    }
+    void read(const io::SafetensorsFile& file) {
+      parameters.read(file);
+      buffers.read(file);
+    }
+  };
 
   // Initial values as the model declares them: a function of the seed alone, the same on every device.
   explicit Parameters(std::uint64_t seed = 0) : flat_(flat_tensor::empty({count})) {
-    std::vector<T> values(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < layout::count; ++i) {
-      const ParameterSlot& s = layout::slots[i];
-      initialise(s.init, std::span(values).subspan(static_cast<std::size_t>(s.offset), static_cast<std::size_t>(s.size)), seed, static_cast<std::uint32_t>(i));
-    }
-    flat_.assign(values);
+    Values v;
+    v.parameters.initialise(seed, 0);
+    v.buffers.initialise(seed, layout::count);
+    if constexpr (buffer_layout::count > 0) std::get<0>(buffers_) = std::tuple_element_t<0, buffer_tensors>::empty({static_cast<int>(buffer_layout::size)});
+    assign(v);
   }
 
-  // All values, in the order of the layout.
+  // All parameters, in the order of the layout.
   const flat_tensor& flat() const { return flat_; }
+  // All buffers, in the order of their layout: a tuple of one tensor, or of none if the model has no buffers.
+  const buffer_tensors& buffers() const { return buffers_; }
 
   // f(model, inputs...) with these parameters: params.apply<[](auto model, auto x) { return model(x); }>(x).
   template <auto F, class... X>
   auto apply(const X&... x) const {
-    return evaluate<detail::ModelFunction<M, F>{}>(flat_, x...);
+    return std::apply([&](const auto&... b) { return evaluate<detail::ModelFunction<M, F>{}>(flat_, b..., x...); }, buffers_);
   }
 
-  // Writes every parameter under its path; the file appears whole or not at all.
+  // Writes every parameter and buffer under its path; the file appears whole or not at all.
   void save(const std::filesystem::path& path) const {
-    const std::vector<T> values = flat_.to_vector();
-    io::write_safetensors(path, views(values), {{"format", "pt"}});
+    const Values v = values();
+    io::write_safetensors(path, v.views(), {{"format", "pt"}});
   }
-  // Reads every parameter; a missing or misshapen one is an Error, and then nothing is changed.
+  // Reads every parameter and buffer; a missing or misshapen one is an Error, and then nothing is changed.
   void load(const std::filesystem::path& path) {
     const io::SafetensorsFile file(path);
-    flat_.assign(read(file));
+    Values v;
+    v.read(file);
+    assign(v);
   }
 
-  std::vector<io::TensorView> views(const std::vector<T>& values) const {
-    std::vector<io::TensorView> r;
-    for (const ParameterSlot& s : layout::slots)
-      r.push_back(detail::view_of(std::string(s.path.view()), layout::dtype, detail::static_shape(s.shape),
-                                  reinterpret_cast<const std::byte*>(values.data() + s.offset)));
-    return r;
+  Values values() const {
+    Values v;
+    v.parameters.values = flat_.to_vector();
+    std::apply([&](const auto&... b) { ((v.buffers.values = b.to_vector()), ...); }, buffers_);
+    return v;
   }
-  std::vector<T> read(const io::SafetensorsFile& file) const {
-    std::vector<T> values(static_cast<std::size_t>(count));
-    for (const ParameterSlot& s : layout::slots) {
-      const io::TensorEntry& e = detail::find_tensor(file, s.path.view(), layout::dtype, detail::static_shape(s.shape));
-      file.read(e, std::as_writable_bytes(std::span(values).subspan(static_cast<std::size_t>(s.offset), static_cast<std::size_t>(s.size))));
-    }
-    return values;
+  void assign(const Values& v) {
+    flat_.assign(v.parameters.values);
+    std::apply([&](auto&... b) { (b.assign(v.buffers.values), ...); }, buffers_);
   }
 
  private:
   flat_tensor flat_;
+  buffer_tensors buffers_;
 };
 
 }  // namespace tg

@@ -1,4 +1,4 @@
-// Reductions over any axes, and what is made of them: mean, var, softmax, logsumexp, argmax, layer_norm.
+// Reductions over any axes, and what is made of them: mean, var, softmax, logsumexp, argmax.
 #pragma once
 
 #include "typegrad/ops/activation.hpp"
@@ -182,61 +182,6 @@ struct NormInf {
   constexpr auto operator()(const auto& x) const { return Reduce<Op::ReduceMax, Keep, Axes...>{}(abs(x)); }
 };
 
-template <int... Axes>
-struct LayerNorm {
-  template <class X>
-  constexpr auto operator()(const X& x, const auto& eps) const {
-    const auto centered = Center<Axes...>{}(x);
-    return centered * rsqrt(Mean<true, Axes...>{}(centered * centered) + eps);
-  }
-};
-
-// The channels, axis 1, in groups; each is normalised together with all axes behind it.
-template <int Groups>
-struct GroupNorm {
-  template <class X>
-  constexpr auto operator()(const X& x, const auto& eps) const {
-    constexpr Extents e = X::extents;
-    constexpr bool fits = [] {
-      if (X::extents.rank < 2 || Groups < 1) return false;
-      for (int i = 1; i < X::extents.rank; ++i)
-        if (!X::extents[i].is_static()) return false;
-      return X::extents[1].coefficient % Groups == 0;
-    }();
-    if constexpr (!fits) {
-      constexpr Message m = Message("group_norm: ") << X::extents << " into " << Groups << " groups of channels";
-      fail<m, expr_t<X>>();
-    } else {
-      constexpr auto grouped = [] {
-        Extents r;
-        r.push(X::extents[0]);
-        r.push(Groups);
-        Extent n = X::extents[1].coefficient / Groups;
-        for (int i = 2; i < X::extents.rank; ++i) n = n * X::extents[i];
-        r.push(n);
-        return r;
-      };
-      using R = expr_of<typename X::value_type, decltype(grouped)>;
-      const R rows(build::reshape(x, to_shape(*x.graph, grouped())));
-      return expr_t<X>(build::reshape(LayerNorm<-1>{}(rows, eps), to_shape(*x.graph, e)));
-    }
-  }
-};
-
-template <int... Axes>
-struct RmsNorm {
-  template <class X>
-  constexpr auto operator()(const X& x, const auto& eps) const {
-    return x * rsqrt(Mean<true, Axes...>{}(x * x) + eps);
-  }
-};
-
-template <class X>
-consteval Extents extents_known() {
-  if constexpr (Concrete<X>) return X::expr_type::extents;
-  else return X::extents;
-}
-
 template <class K>
 inline constexpr bool keeps = std::same_as<K, KeepDims>;
 struct DropDims {};
@@ -293,22 +238,5 @@ constexpr auto argmax(const X& x, K = {}) { return apply<detail::ArgReduce<Op::R
 // Index (int64) of the first smallest element along one axis; NaN counts as the smallest.
 template <int Axis = -1, Operand X, class K = detail::DropDims>
 constexpr auto argmin(const X& x, K = {}) { return apply<detail::ArgReduce<Op::ReduceMin, Axis, detail::keeps<K>>>(x); }
-// (x - mean) / sqrt(var + eps) along one axis (Ba et al. 2016), without scale and shift.
-template <int Axis = -1, Operand X>
-constexpr auto layer_norm(const X& x, double eps = 1e-5) { return apply<detail::LayerNorm<Axis>>(x, eps); }
-// x / sqrt(mean(x²) + eps) along one axis (Zhang and Sennrich 2019), without scale.
-template <int Axis = -1, Operand X>
-constexpr auto rms_norm(const X& x, double eps = 1e-6) { return apply<detail::RmsNorm<Axis>>(x, eps); }
-
-// x [N, C, ...] with mean 0 and variance 1 over each group of channels and all axes behind them (Wu and He 2018), without
-// scale and shift.
-template <int Groups, Operand X>
-constexpr auto group_norm(const X& x, double eps = 1e-5) { return apply<detail::GroupNorm<Groups>>(x, eps); }
-// x [N, C, ...] with mean 0 and variance 1 over the axes behind each channel (Ulyanov et al. 2016), without scale and shift.
-template <Operand X>
-constexpr auto instance_norm(const X& x, double eps = 1e-5) {
-  constexpr auto channels = static_cast<int>(detail::extents_known<X>()[1].coefficient);
-  return group_norm<channels>(x, eps);
-}
 
 }  // namespace tg

@@ -39,8 +39,8 @@ class Lowerer {
   constexpr int cluster_of(int id) const { return c_.cluster_of[static_cast<std::size_t>(id)]; }
   constexpr bool is_stored(int id) const { return c_.stored[static_cast<std::size_t>(id)] != 0; }
 
-  constexpr int add_buffer(Buffer::Kind kind, DType t, int position, Dim elements) {
-    Buffer b;
+  constexpr int add_buffer(PlanBuffer::Kind kind, DType t, int position, Dim elements) {
+    PlanBuffer b;
     b.kind = kind;
     b.dtype = t;
     b.position = position;
@@ -48,7 +48,7 @@ class Lowerer {
     p_.buffers.push_back(b);
     return static_cast<int>(p_.buffers.size()) - 1;
   }
-  constexpr int arena(DType t, Dim elements) { return add_buffer(Buffer::Kind::Arena, t, 0, elements); }
+  constexpr int arena(DType t, Dim elements) { return add_buffer(PlanBuffer::Kind::Arena, t, 0, elements); }
 
   // Inputs, and outputs in their final memory. An output that takes over an input's memory is written there directly
   // only if nothing can still need what it replaces; order_clusters may find otherwise.
@@ -56,9 +56,9 @@ class Lowerer {
     for (int id = 0; id < g_.size(); ++id) {
       const Node& n = g_[id];
       if (n.op == Op::Input)
-        location(id).buffer = add_buffer(Buffer::Kind::Input, n.dtype, static_cast<int>(n.attribute), g_.shape(id).size());
+        location(id).buffer = add_buffer(PlanBuffer::Kind::Input, n.dtype, static_cast<int>(n.attribute), g_.shape(id).size());
       if (n.op == Op::Size)
-        location(id).buffer = add_buffer(Buffer::Kind::Size, n.dtype, static_cast<int>(n.attribute), Dim(1));
+        location(id).buffer = add_buffer(PlanBuffer::Kind::Size, n.dtype, static_cast<int>(n.attribute), Dim(1));
     }
     for (std::size_t k = 0; k < g_.outputs.size(); ++k) {
       const int id = g_.outputs[k];
@@ -68,7 +68,7 @@ class Lowerer {
         for (int i = 0; i < g_.size(); ++i)
           if (g_[i].op == Op::Input && g_[i].attribute == donor) buffer = location(i).buffer;
       } else {
-        buffer = add_buffer(Buffer::Kind::Output, g_[id].dtype, static_cast<int>(k), g_.shape(id).size());
+        buffer = add_buffer(PlanBuffer::Kind::Output, g_[id].dtype, static_cast<int>(k), g_.shape(id).size());
       }
       if (info(g_[id].op).kind == OpKind::leaf) {
         if (donor >= 0 && buffer == location(id).buffer) continue;
@@ -662,7 +662,7 @@ class Lowerer {
       for (int o = 0; o < p_.kernels[k].operands; ++o) {
         const int b = p_.operands[static_cast<std::size_t>(p_.kernels[k].first_operand + o)].buffer;
         if (b < 0) continue;
-        Buffer& buffer = p_.buffers[static_cast<std::size_t>(b)];
+        PlanBuffer& buffer = p_.buffers[static_cast<std::size_t>(b)];
         if (buffer.first < 0) buffer.first = static_cast<std::int32_t>(k);
         buffer.last = static_cast<std::int32_t>(k);
       }

@@ -61,7 +61,7 @@ constexpr Access access_of(const Kernel& k, const KernelOperand& o) {
   return stride.is(0) ? Access::uniform : stride.is(1) ? Access::contiguous : Access::strided;
 }
 
-struct Buffer {
+struct PlanBuffer {
   enum class Kind : std::uint8_t { Input, Output, Arena, Size };
   Kind kind = Kind::Arena;
   DType dtype = DType::f32;
@@ -74,7 +74,7 @@ struct Plan {
   std::vector<Kernel> kernels;
   std::vector<Instruction> instructions;
   std::vector<KernelOperand> operands;
-  std::vector<Buffer> buffers;
+  std::vector<PlanBuffer> buffers;
 };
 
 // Offsets into one arena for buffers of given sizes that are alive between given kernels: each is placed in the

@@ -52,8 +52,8 @@ std::string explain_tracer(const std::vector<std::int64_t>& extents) {
   const std::vector<Dim> counts = [&] {
     std::vector<Dim> r;
     for (const Shape& s : c.graph.shapes) r.push_back(s.rank == 0 ? Dim(1) : Dim(0));
-    for (const Buffer& b : c.plan.buffers)
-      if (b.kind == Buffer::Kind::Size) r[static_cast<std::size_t>(b.position)] = c.graph.shapes[static_cast<std::size_t>(b.position)].size();
+    for (const PlanBuffer& b : c.plan.buffers)
+      if (b.kind == PlanBuffer::Kind::Size) r[static_cast<std::size_t>(b.position)] = c.graph.shapes[static_cast<std::size_t>(b.position)].size();
     return r;
   }();
   const PlanView view{c.plan.kernels, c.plan.instructions, c.plan.operands, c.plan.buffers, c.graph.symbols, counts};

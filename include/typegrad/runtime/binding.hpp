@@ -46,19 +46,19 @@ class Binding {
       }
     }
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const Buffer& buffer = plan_.buffers[b];
-      sizes_[b] = buffer.kind == Buffer::Kind::Arena ? align(buffer.elements.evaluate(v) * size_of(buffer.dtype)) : 0;
-      if (buffer.kind == Buffer::Kind::Arena && buffer.first < 0) sizes_[b] = 0;
+      const PlanBuffer& buffer = plan_.buffers[b];
+      sizes_[b] = buffer.kind == PlanBuffer::Kind::Arena ? align(buffer.elements.evaluate(v) * size_of(buffer.dtype)) : 0;
+      if (buffer.kind == PlanBuffer::Kind::Arena && buffer.first < 0) sizes_[b] = 0;
     }
     arena_ = place_buffers(
         static_cast<int>(plan_.buffers.size()),
         [&](int i, int j) {
-          const Buffer &a = plan_.buffers[static_cast<std::size_t>(i)], &b = plan_.buffers[static_cast<std::size_t>(j)];
+          const PlanBuffer &a = plan_.buffers[static_cast<std::size_t>(i)], &b = plan_.buffers[static_cast<std::size_t>(j)];
           return a.first <= b.last && b.first <= a.last;
         },
         [&](int i) { return sizes_[static_cast<std::size_t>(i)]; }, places_, order_);
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
-      if (plan_.buffers[b].kind == Buffer::Kind::Size) {
+      if (plan_.buffers[b].kind == PlanBuffer::Kind::Size) {
         places_[b] = arena_;
         arena_ += 64;
       }
@@ -71,8 +71,8 @@ class Binding {
   template <class Write>
   void write_sizes(Write write) const {
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const Buffer& buffer = plan_.buffers[b];
-      if (buffer.kind != Buffer::Kind::Size) continue;
+      const PlanBuffer& buffer = plan_.buffers[b];
+      if (buffer.kind != PlanBuffer::Kind::Size) continue;
       const std::int64_t n = plan_.counts[static_cast<std::size_t>(buffer.position)].evaluate(values_.data());
       alignas(8) std::byte bytes[8]{};
       auto put = [&](auto value) { std::memcpy(bytes, &value, sizeof(value)); };
@@ -98,13 +98,13 @@ class Binding {
         pointers_[o] = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(offsets_[o]));
         continue;
       }
-      const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(b)];
+      const PlanBuffer& buffer = plan_.buffers[static_cast<std::size_t>(b)];
       std::byte* base = nullptr;
       switch (buffer.kind) {
-        case Buffer::Kind::Input: base = static_cast<std::byte*>(inputs[buffer.position]); break;
-        case Buffer::Kind::Output: base = static_cast<std::byte*>(outputs[buffer.position]); break;
-        case Buffer::Kind::Arena:
-        case Buffer::Kind::Size: base = arena + places_[static_cast<std::size_t>(b)]; break;
+        case PlanBuffer::Kind::Input: base = static_cast<std::byte*>(inputs[buffer.position]); break;
+        case PlanBuffer::Kind::Output: base = static_cast<std::byte*>(outputs[buffer.position]); break;
+        case PlanBuffer::Kind::Arena:
+        case PlanBuffer::Kind::Size: base = arena + places_[static_cast<std::size_t>(b)]; break;
       }
       pointers_[o] = base + offsets_[o];
     }

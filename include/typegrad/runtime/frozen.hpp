@@ -13,9 +13,9 @@ struct PlanView {
   std::span<const Kernel> kernels;
   std::span<const Instruction> instructions;
   std::span<const KernelOperand> operands;
-  std::span<const Buffer> buffers;
+  std::span<const PlanBuffer> buffers;
   std::span<const Name> symbols;
-  std::span<const Dim> counts;  // by Buffer::position of Size buffers
+  std::span<const Dim> counts;  // by PlanBuffer::position of Size buffers
 };
 
 namespace detail {
@@ -34,7 +34,7 @@ struct PlanArrays {
   std::array<Instruction, N.instructions> instructions{};
   std::array<KernelOperand, N.operands> operands{};
   std::array<Access, N.operands> access{};  // here, since g++ 12 cannot read strides that are all zero from a constant
-  std::array<Buffer, N.buffers> buffers{};
+  std::array<PlanBuffer, N.buffers> buffers{};
   std::array<Name, N.symbols> symbols{};
   std::array<Dim, N.shapes> counts{};
 };
@@ -75,7 +75,7 @@ constexpr FrozenDraft<Capacity> freeze() {
   copy_items(r.arrays.symbols, c.graph.symbols);
   for (std::size_t i = 0; i < c.graph.shapes.size(); ++i) {
     bool used = false;
-    for (const Buffer& b : c.plan.buffers) used = used || (b.kind == Buffer::Kind::Size && b.position == static_cast<int>(i));
+    for (const PlanBuffer& b : c.plan.buffers) used = used || (b.kind == PlanBuffer::Kind::Size && b.position == static_cast<int>(i));
     if (used) r.arrays.counts[i] = c.graph.shapes[i].size();
   }
   return r;

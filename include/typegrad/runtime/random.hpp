@@ -16,8 +16,9 @@
 
 namespace tg::rng {
 
-// The node number that shuffles draw from; graphs must not give it to a node.
+// The node numbers that shuffles and the keys of training steps draw from; no parameter has them.
 inline constexpr std::uint32_t shuffle_node = 0xffffffffu;
+inline constexpr std::uint32_t step_node = 0xfffffffeu;
 
 // The 128 random bits of one element of one node at one step: everything below is computed from these.
 TYPEGRAD_HOST_DEVICE constexpr PhiloxBlock block(std::uint64_t seed, std::uint32_t step, std::uint32_t node,

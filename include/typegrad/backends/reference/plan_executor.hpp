@@ -30,8 +30,8 @@ class PlanExecutor {
     for (int i = 0; i < g_.shape(id).rank; ++i) a.shape.push_back(g_.shape(id)[i].evaluate(extents_.data()));
     const bool donated = k < g_.donors.size() && g_.donors[k] >= 0;
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
-      const Buffer& buffer = p_.buffers[b];
-      if (buffer.kind != (donated ? Buffer::Kind::Input : Buffer::Kind::Output)) continue;
+      const PlanBuffer& buffer = p_.buffers[b];
+      if (buffer.kind != (donated ? PlanBuffer::Kind::Input : PlanBuffer::Kind::Output)) continue;
       if (buffer.position != (donated ? g_.donors[k] : static_cast<int>(k))) continue;
       for (std::int64_t i = 0; i < a.size(); ++i) {
         const Cell& c = memory_[b][static_cast<std::size_t>(i)];
@@ -51,10 +51,10 @@ class PlanExecutor {
   void allocate(const std::vector<Array>& inputs) {
     const int n = static_cast<int>(p_.buffers.size());
     std::vector<std::int64_t> sizes, offsets(p_.buffers.size(), 0);
-    for (const Buffer& b : p_.buffers) sizes.push_back(b.kind == Buffer::Kind::Arena ? b.elements.evaluate(extents_.data()) : 0);
+    for (const PlanBuffer& b : p_.buffers) sizes.push_back(b.kind == PlanBuffer::Kind::Arena ? b.elements.evaluate(extents_.data()) : 0);
     std::vector<int> order;
     const auto live = [&](int i, int j) {
-      const Buffer &a = p_.buffers[static_cast<std::size_t>(i)], &b = p_.buffers[static_cast<std::size_t>(j)];
+      const PlanBuffer &a = p_.buffers[static_cast<std::size_t>(i)], &b = p_.buffers[static_cast<std::size_t>(j)];
       return a.first <= b.last && b.first <= a.last;
     };
     const std::int64_t peak = place_buffers(n, live, [&](int i) { return sizes[static_cast<std::size_t>(i)]; }, offsets, order);
@@ -62,17 +62,17 @@ class PlanExecutor {
     own_.resize(p_.buffers.size());
     memory_.resize(p_.buffers.size(), nullptr);
     for (std::size_t i = 0; i < p_.buffers.size(); ++i) {
-      const Buffer& b = p_.buffers[i];
-      if (b.kind == Buffer::Kind::Arena) {
+      const PlanBuffer& b = p_.buffers[i];
+      if (b.kind == PlanBuffer::Kind::Arena) {
         memory_[i] = arena_.data() + offsets[i];
         continue;
       }
-      own_[i].resize(static_cast<std::size_t>(b.kind == Buffer::Kind::Size ? 1 : b.elements.evaluate(extents_.data())));
+      own_[i].resize(static_cast<std::size_t>(b.kind == PlanBuffer::Kind::Size ? 1 : b.elements.evaluate(extents_.data())));
       memory_[i] = own_[i].data();
-      if (b.kind == Buffer::Kind::Size) {
+      if (b.kind == PlanBuffer::Kind::Size) {
         own_[i][0].integer = g_.shapes[static_cast<std::size_t>(b.position)].size().evaluate(extents_.data());
         own_[i][0].real = static_cast<double>(own_[i][0].integer);
-      } else if (b.kind == Buffer::Kind::Input) {
+      } else if (b.kind == PlanBuffer::Kind::Input) {
         const Array& a = inputs[static_cast<std::size_t>(b.position)];
         for (std::size_t k = 0; k < own_[i].size(); ++k) {
           if (is_floating(a.dtype)) own_[i][k].real = a.real[k];
