@@ -72,8 +72,8 @@ inline void compare(const Report& report, Run candidate, Run reference) {
 
 // Into how many kernels the function F is compiled for arguments of these types.
 template <auto F, class... X>
-constexpr std::size_t kernels_of(const X&...) {
-  return tg::Frozen<tg::Tracer<tg::Function<F>, typename X::expr_type...>>::kernels.size();
+std::size_t kernels_of(const X&...) {
+  return tg::plan_of<tg::Tracer<tg::Function<F>, typename X::expr_type...>>().plan.kernels.size();
 }
 
 // Numbers spread evenly over [low, high), in no order that a branch or a cache could learn.

@@ -24,7 +24,7 @@ void step(benchmark::State& state) {
   const auto images = bench::filled<Images>(-1, 2);
   const auto labels = bench::filled<Labels>(0, 10);
   auto& program = Trainer::program(images, labels).device_program();
-  const tg::PlanView plan = std::remove_reference_t<decltype(program)>::Plan::view();
+  const tg::Plan& plan = Trainer::program(images, labels).plan();
   trainer.step(images, labels);
 
   std::vector<double> times;

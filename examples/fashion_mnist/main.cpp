@@ -123,14 +123,14 @@ Report train(const Options& options, const tg::data::ImageSplits& data) {
 
   Report r;
   r.images_per_second = training > 0 ? static_cast<double>(data.train.count * options.epochs) / training : 0;
-  auto& program = Trainer::program(Images<Device>::zeros({batch, 784}), Labels<Device>::zeros({batch})).device_program();
-  const tg::PlanView plan = std::remove_reference_t<decltype(program)>::Plan::view();
+  auto& program = Trainer::program(Images<Device>::zeros({batch, 784}), Labels<Device>::zeros({batch}));
+  const tg::Plan& plan = program.plan();
   const std::int64_t size = batch;
   const tg::Cost cost = tg::cost_of(plan, &size);
   r.gflops = cost.flops * r.images_per_second / static_cast<double>(batch) * 1e-9;
   r.gigabytes = cost.bytes * r.images_per_second / static_cast<double>(batch) * 1e-9;
   r.kernels = plan.kernels.size();
-  r.arena = program.executor.arena_bytes();
+  r.arena = program.device_program().executor.arena_bytes();
   return r;
 }
 

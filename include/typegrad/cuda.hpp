@@ -12,16 +12,17 @@ namespace tg {
 
 template <class T>
 struct DeviceProgram<Cuda, T> {
-  using Plan = Frozen<T>;
-  static constexpr std::size_t kernels = Plan::kernels.size();
   static std::span<const cuda::Entry> entries() {
-    static const auto table = []<std::size_t... K>(std::index_sequence<K...>) {
-      return std::array<cuda::Entry, kernels>{cuda::entry(kernel::region_of<Plan, static_cast<int>(K)>::get())...};
-    }(std::make_index_sequence<kernels>{});
-    return table;
+    static const auto linked = [] {
+      const auto compiled = []<std::size_t... R>(std::index_sequence<R...>) {
+        return std::array<cuda::Entry, sizeof...(R)>{cuda::entry(kernel::region_at<Regions<T>, static_cast<int>(R)>::get())...};
+      }(std::make_index_sequence<Regions<T>::size>{});
+      return link<cuda::Entry>(plan_of<T>(), Regions<T>::words, Regions<T>::starts, compiled);
+    }();
+    return linked;
   }
 
-  DeviceProgram() : executor(Plan::view(), entries()) {}
+  DeviceProgram() : executor(plan_of<T>(), entries()) {}
   cuda::Executor executor;
   void run(const std::vector<std::int64_t>& extents, const std::vector<Argument>& arguments, const std::vector<Argument>& results, void* const* inputs,
            void* const* outputs) {

@@ -9,6 +9,7 @@
 #include "typegrad/nn/parameters.hpp"
 #include "typegrad/nn/recurrent.hpp"
 #include "typegrad/nn/sequential.hpp"
+#include "typegrad/nn/stack.hpp"
 #include "typegrad/ops/einsum.hpp"
 #include "typegrad/ops/random.hpp"
 #include "typegrad/ops/scan.hpp"

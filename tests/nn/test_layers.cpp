@@ -9,8 +9,8 @@ namespace {
 template <class M>
 std::vector<std::string> paths() {
   std::vector<std::string> r;
-  for (const tg::Slot& s : tg::ParameterLayout<M>::slots) r.emplace_back(s.path.view());
-  for (const tg::Slot& s : tg::BufferLayout<M>::slots) r.emplace_back(s.path.view());
+  for (const tg::Slot& s : tg::ParameterLayout<M>::slots()) r.emplace_back(s.path);
+  for (const tg::Slot& s : tg::BufferLayout<M>::slots()) r.emplace_back(s.path);
   return r;
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("batch norm keeps running statistics") {
   const auto [loss, y] = t.step(x);
   check_close(std::tuple(loss, y), reference.step(x.to<Reference>()), 1e-5);
   const auto held = std::get<0>(t.parameters().buffers()).to_vector();
-  const auto& slots = tg::BufferLayout<Normalised>::slots;
+  const auto& slots = tg::BufferLayout<Normalised>::slots();
   REQUIRE(slots.size() == 4);
   for (int c = 0; c < 3; ++c) {
     const auto [mean, biased] = channel_moments(x, c, 0);
@@ -188,7 +188,7 @@ struct Plain {
     const auto flat = p.flat().to_vector();
     std::vector<double>* parts[] = {&wi, &wh, &bi, &bh};
     for (std::size_t k = 0; k < 4; ++k) {
-      const tg::Slot& s = tg::ParameterLayout<Cell>::slots[k];
+      const tg::Slot& s = tg::ParameterLayout<Cell>::slots()[k];
       parts[k]->assign(flat.begin() + s.offset, flat.begin() + s.offset + s.size);
     }
   }

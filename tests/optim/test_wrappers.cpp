@@ -158,10 +158,10 @@ TEST_CASE("after the first step nothing is allocated, with every wrapper") {
 TEST_CASE("the norm costs one reduction") {
   using P = std::remove_reference_t<decltype(tg::Trainer<Cpu, Mlp, loss, All>::program(std::declval<X>(), std::declval<Y>()))>;
   int whole = 0, maps = 0;
-  for (const tg::Kernel& k : tg::Frozen<P::tracer>::kernels) {
+  for (const tg::Kernel& k : P::plan().kernels) {
     whole += k.kind == tg::KernelKind::Row && k.kept == 1 && k.extents[0].is(1) && k.extents[1].is(tg::Parameters<Cpu, Mlp>::count);
     maps += k.kind == tg::KernelKind::Map;
   }
-  MESSAGE("kernels: " << tg::Frozen<P::tracer>::kernels.size() << ", maps: " << maps);
+  MESSAGE("kernels: " << P::plan().kernels.size() << ", maps: " << maps);
   CHECK(whole == 1);
 }

@@ -3,6 +3,7 @@
 
 #include "typegrad/backends/reference/plan_executor.hpp"
 #include "typegrad/ops/sort.hpp"
+#include "typegrad/runtime/link.hpp"
 #include "typegrad/runtime/random.hpp"
 
 namespace {
@@ -148,6 +149,74 @@ bool close(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= 1e-9 * (1 + std::fabs(a));
 }
 
+// The same graph with its nodes appended in another order, as another compiler might evaluate the arguments of calls.
+Graph in_another_order(const Graph& g, std::uint64_t seed, std::vector<int>& to) {
+  Graph r;
+  r.shapes = g.shapes;
+  r.attributes = g.attributes;
+  r.symbols = g.symbols;
+  to.assign(g.nodes.size(), -1);
+  std::uint64_t draw = 0;
+  for (int left = g.size(); left > 0;) {
+    std::vector<int> ready;
+    for (int id = 0; id < g.size(); ++id) {
+      bool now = to[static_cast<std::size_t>(id)] < 0;
+      for (int a = 0; a < arity(g[id].op); ++a) now = now && to[static_cast<std::size_t>(g[id].in[static_cast<std::size_t>(a)])] >= 0;
+      // Inputs keep their order, as those of a traced function do.
+      if (now && g[id].op == Op::Input)
+        for (int i = 0; i < id; ++i) now = now && !(g[i].op == Op::Input && to[static_cast<std::size_t>(i)] < 0);
+      if (now) ready.push_back(id);
+    }
+    const int id = ready[rng::bits(seed, 7, 0, draw++) % ready.size()];
+    Node n = g[id];
+    for (int a = 0; a < arity(n.op); ++a) n.in[static_cast<std::size_t>(a)] = to[static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)])];
+    to[static_cast<std::size_t>(id)] = r.push(n);
+    --left;
+  }
+  for (int o : g.outputs) r.outputs.push_back(to[static_cast<std::size_t>(o)]);
+  return r;
+}
+
+// The plan must not depend on the order in which nodes were appended.
+void check_same_plan(const Compiled& a, const Compiled& b) {
+  REQUIRE(a.plan.kernels.size() == b.plan.kernels.size());
+  std::vector<std::uint64_t> x, y;
+  for (std::size_t k = 0; k < a.plan.kernels.size(); ++k) {
+    append_region_key(a.plan, a.plan.kernels[k], x);
+    append_region_key(b.plan, b.plan.kernels[k], y);
+  }
+  CHECK(x == y);
+}
+
+// Every kernel finds the code of its own region, and a region that is not there is named.
+void check_link(const Compiled& c) {
+  const RegionSet set = regions_of(c.plan);
+  std::vector<int> entries;
+  for (std::size_t r = 0; r < set.size(); ++r) entries.push_back(static_cast<int>(r));
+  const std::vector<int> linked = link<int>(c, set.words, set.starts, entries);
+  for (std::size_t k = 0; k < linked.size(); ++k) {
+    const Kernel& kernel = c.plan.kernels[k];
+    const auto start = set.starts[static_cast<std::size_t>(linked[k])];
+    const RegionHead head = RegionHead::decode(set.words[start]);
+    REQUIRE(head.kind == kernel.kind);
+    REQUIRE(head.kept == kernel.kept);
+    REQUIRE(head.reduced == kernel.reduced);
+    REQUIRE(head.operands == kernel.operands);
+    REQUIRE(head.instructions == kernel.instructions);
+    for (int o = 0; o < head.operands; ++o) {
+      const std::uint64_t w = set.words[start + 1 + static_cast<std::size_t>(o / RegionHead::accesses_per_word)];
+      REQUIRE(static_cast<Access>(w >> (2 * (o % RegionHead::accesses_per_word)) & 3) == access_of(kernel, c.plan.operands[static_cast<std::size_t>(kernel.first_operand + o)]));
+    }
+    for (int i = 0; i < head.instructions; ++i) {
+      const std::size_t at = start + static_cast<std::size_t>(1 + head.access_words() + 2 * i);
+      REQUIRE(tg::detail::decode_step({set.words[at], set.words[at + 1]}) == c.plan.instructions[static_cast<std::size_t>(kernel.first_instruction + i)]);
+    }
+  }
+  if (set.size() < 2) return;
+  entries.pop_back();
+  CHECK_THROWS_WITH_AS(link<int>(c, set.words, std::span(set.starts).first(set.size()), entries), doctest::Contains("no code was compiled for kernel"), Error);
+}
+
 void check(std::uint64_t seed) {
   CAPTURE(seed);
   Generator r;
@@ -168,20 +237,28 @@ void check(std::uint64_t seed) {
   const Value last = r.values.back();
   r.g.outputs.push_back(last.id);
   if (r.below(3) == 0) r.g.outputs.push_back(r.pick().id);
-  const bool differentiate = r.below(2) == 0;
-  if (differentiate) {
-    const Value total = build::reshape(build::reduce(Op::ReduceSum, last, (std::int64_t{1} << last.rank()) - 1), Shape{});
-    r.g.outputs.push_back(gradient(total, {r.values[0].id})[0].id);
+  const bool differentiate = r.below(2) == 0, update = differentiate && r.below(2) == 0;
+  // Adds what is derived from the graph, in which the last value and the first input have these numbers.
+  const auto derive = [&](Graph& g, int last_id, int input_id) {
+    if (!differentiate) return;
+    const Value end{&g, last_id};
+    const Value total = build::reshape(build::reduce(Op::ReduceSum, end, (std::int64_t{1} << end.rank()) - 1), Shape{});
+    g.outputs.push_back(gradient(total, {input_id})[0].id);
+    if (!update) return;
     // An update in place of the first input.
-    if (r.below(2) == 0) {
-      r.g.outputs.push_back(build::binary(Op::Sub, r.values[0], {&r.g, r.g.outputs.back()}).id);
-      r.g.donors.assign(r.g.outputs.size(), -1);
-      r.g.donors.back() = 0;
-    }
-  }
+    g.outputs.push_back(build::binary(Op::Sub, {&g, input_id}, {&g, g.outputs.back()}).id);
+    g.donors.assign(g.outputs.size(), -1);
+    g.donors.back() = 0;
+  };
+  std::vector<int> to;
+  Graph other = in_another_order(r.g, seed, to);
+  derive(r.g, last.id, r.values[0].id);
+  derive(other, to[static_cast<std::size_t>(last.id)], to[static_cast<std::size_t>(r.values[0].id)]);
   const auto expected = reference::run(r.g, r.inputs);
   const auto simple = reference::run(simplify(r.g), r.inputs);
   const Compiled c = compile(r.g);
+  check_same_plan(c, compile(other));
+  check_link(c);
   const reference::PlanExecutor executor(c, r.inputs);
   for (std::size_t k = 0; k < expected.size(); ++k) {
     const Array found = executor.output(k);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "typegrad/graph/order.hpp"
 #include "typegrad/ops/gather.hpp"
 #include "typegrad/ops/loss.hpp"
 #include "typegrad/ops/random.hpp"
@@ -34,10 +35,18 @@ struct Mask {
 class Reverse {
  public:
   constexpr Reverse(Graph& g, int loss) : graph_(g), adjoint_(static_cast<std::size_t>(g.size()), -1) {
-    const int end = g.size();
+    const std::vector<std::int32_t> order = canonical_order(g, std::array{static_cast<std::int32_t>(loss)});
+    std::vector<std::int32_t> sweep{static_cast<std::int32_t>(loss)};
     adjoint_[static_cast<std::size_t>(loss)] = build::constant_like({&g, loss}, 1.0).id;
-    for (int id = end - 1; id >= 0; --id)
-      if (adjoint_[static_cast<std::size_t>(id)] >= 0) propagate(id);
+    for (std::size_t i = order.size(); i-- > 0;) {
+      const int id = order[i];
+      if (adjoint_[static_cast<std::size_t>(id)] < 0) continue;
+      propagate(id);
+      const Node& n = graph_[id];
+      for (int a = 0; a < arity(n.op); ++a)
+        if (const int part = adjoint_[static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)])]; part >= 0) sweep.push_back(part);
+    }
+    g.sweeps.push_back(std::move(sweep));
   }
 
   // The gradient of the loss in the node; zeros if the loss does not depend on it.

@@ -50,8 +50,10 @@ struct Tracer {
   using flat_result = decltype(detail::flatten(std::declval<const result&>()));
   using arguments = std::tuple<E...>;
 
-  static constexpr Graph trace() {
+  // depth: how many blocks of a stack are traced at most.
+  static constexpr Graph trace(int depth = Graph::all_blocks) {
     Graph g;
+    g.depth = depth;
     const std::tuple<E...> inputs = [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple<E...>{E(build::input(g, E::element, to_shape(g, E::extents), static_cast<std::int64_t>(I)))...};
     }(std::index_sequence_for<E...>{});

@@ -147,7 +147,14 @@ struct Graph {
   std::vector<std::int32_t> outputs;
   // For each output the input whose memory it takes over (an update in place), or -1; empty means none does.
   std::vector<std::int32_t> donors;
+  // For each gradient that was taken the loss and the adjoints, in the order in which they are computed best: while what they
+  // need is at hand (graph/order.hpp).
+  std::vector<std::vector<std::int32_t>> sweeps;
   Training training;
+  // How many blocks of a stack (nn/stack.hpp) the trace shows at most, and whether a stack has more.
+  static constexpr int all_blocks = 0x7fffffff;
+  int depth = all_blocks;
+  bool shortened = false;
 
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr const Node& operator[](int id) const { return nodes[static_cast<std::size_t>(id)]; }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "typegrad/passes/plan.hpp"
+#include "typegrad/kernels/region_key.hpp"
 
 namespace tg::kernel {
 
@@ -188,14 +188,16 @@ struct Region<K, Kept, Reduced, Accesses<A...>, Program<Steps...>> {
   }();
 };
 
-// The region of kernel K of a program P, which holds its plan and the operands' access as static constexpr arrays.
-template <class P, int K>
-struct region_of {
-  static constexpr Kernel kernel = P::kernels[static_cast<std::size_t>(K)];
+// Region R of a set S, which holds its keys as static constexpr arrays words and starts.
+template <class S, int R>
+struct region_at {
+  static constexpr std::size_t first = S::starts[static_cast<std::size_t>(R)];
+  static constexpr RegionHead head = RegionHead::decode(S::words[first]);
 
   template <int I>
   static consteval auto step() {
-    constexpr Instruction i = P::instructions[static_cast<std::size_t>(kernel.first_instruction + I)];
+    constexpr std::size_t at = first + 1 + static_cast<std::size_t>(head.access_words() + 2 * I);
+    constexpr Instruction i = tg::detail::decode_step({S::words[at], S::words[at + 1]});
     using T = element_t<i.dtype>;
     if constexpr (i.code == Code::Load) return Load<T, i.slot, i.row>{};
     else if constexpr (i.code == Code::Literal) return Literal<T, i.bits>{};
@@ -211,18 +213,18 @@ struct region_of {
     else if constexpr (i.b >= 0) return Compute<i.op, T, i.row, i.a, i.b>{};
     else return Compute<i.op, T, i.row, i.a>{};
   }
-  template <int S>
-  static consteval Access access() {
-    return P::access[static_cast<std::size_t>(kernel.first_operand + S)];
+  static consteval Access access(int slot) {
+    const std::uint64_t w = S::words[first + 1 + static_cast<std::size_t>(slot / RegionHead::accesses_per_word)];
+    return static_cast<Access>(w >> (2 * (slot % RegionHead::accesses_per_word)) & 3);
   }
-  template <int... I, int... S>
-  static consteval auto make(std::integer_sequence<int, I...>, std::integer_sequence<int, S...>) {
-    return Region<kernel.kind, kernel.kept, kernel.reduced, Accesses<access<S>()...>, Program<decltype(step<I>())...>>{};
+  template <int... I, int... O>
+  static consteval auto make(std::integer_sequence<int, I...>, std::integer_sequence<int, O...>) {
+    return Region<head.kind, head.kept, head.reduced, Accesses<access(O)...>, Program<decltype(step<I>())...>>{};
   }
   // The region as a value of its type. Kernel templates deduce their argument from it: a name that leads through this
   // template would put the user's lambda into nvcc's host stubs, which cannot spell it.
   static consteval auto get() {
-    return make(std::make_integer_sequence<int, kernel.instructions>{}, std::make_integer_sequence<int, kernel.operands>{});
+    return make(std::make_integer_sequence<int, head.instructions>{}, std::make_integer_sequence<int, head.operands>{});
   }
 };
 

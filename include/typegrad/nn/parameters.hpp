@@ -52,16 +52,16 @@ struct FlatValues {
 
   // Initial values; the first part has the given number in the stream of random numbers.
   void initialise(std::uint64_t seed, std::size_t first) {
-    for (std::size_t i = 0; i < Layout::count; ++i) tg::initialise(Layout::slots[i].init, part(Layout::slots[i]), seed, static_cast<std::uint32_t>(first + i));
+    for (std::size_t i = 0; i < Layout::count; ++i) tg::initialise(Layout::slots()[i].init, part(Layout::slots()[i]), seed, static_cast<std::uint32_t>(first + i));
   }
   void read(const io::SafetensorsFile& file) {
-    for (const Slot& s : Layout::slots)
-      file.read(find_tensor(file, s.path.view(), Layout::dtype, static_shape(s.shape)), std::as_writable_bytes(part(s)));
+    for (const Slot& s : Layout::slots())
+      file.read(find_tensor(file, s.path, Layout::dtype, static_shape(s.shape)), std::as_writable_bytes(part(s)));
   }
   // Each part under its path. The views refer to the values.
   void append_views(std::vector<io::TensorView>& r) const {
-    for (const Slot& s : Layout::slots)
-      r.push_back(view_of(std::string(s.path.view()), Layout::dtype, static_shape(s.shape), reinterpret_cast<const std::byte*>(values.data() + s.offset)));
+    for (const Slot& s : Layout::slots())
+      r.push_back(view_of(s.path, Layout::dtype, static_shape(s.shape), reinterpret_cast<const std::byte*>(values.data() + s.offset)));
   }
 
  private:
@@ -76,11 +76,11 @@ class Parameters {
   using layout = ParameterLayout<M>;
   using buffer_layout = BufferLayout<M>;
   using T = typename layout::value_type;
-  static constexpr auto count = static_cast<int>(layout::size);
+  static constexpr auto count = detail::spelling<Extent(layout::size)>();
   using flat_tensor = Tensor<Device, T, count>;
   // No tensor, or one.
   using buffer_tensors = std::conditional_t<buffer_layout::count == 0, std::tuple<>,
-                                            std::tuple<Tensor<Device, typename buffer_layout::value_type, static_cast<int>(buffer_layout::size)>>>;
+                                            std::tuple<Tensor<Device, typename buffer_layout::value_type, detail::spelling<Extent(buffer_layout::size)>()>>>;
 
   // What a checkpoint holds of a model, on the host.
   struct Values {
@@ -104,7 +104,7 @@ class Parameters {
     Values v;
     v.parameters.initialise(seed, 0);
     v.buffers.initialise(seed, layout::count);
-    if constexpr (buffer_layout::count > 0) std::get<0>(buffers_) = std::tuple_element_t<0, buffer_tensors>::empty({static_cast<int>(buffer_layout::size)});
+    if constexpr (buffer_layout::count > 0) std::get<0>(buffers_) = std::tuple_element_t<0, buffer_tensors>::empty({buffer_layout::size});
     assign(v);
   }
 

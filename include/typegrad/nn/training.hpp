@@ -16,7 +16,9 @@ constexpr Expr<std::int64_t> next_key(Value x) {
   Training& t = x.graph->training;
   if (t.key < 0) throw "typegrad: next_key gives keys only while training; ask is_training first";
   const Value key{x.graph, t.key};
-  return Expr<std::int64_t>(build::binary(Op::RandomBits, key, build::constant_like(key, static_cast<double>(t.draws++))));
+  // The number of the draw is data, not a constant: layers that draw share their kernels.
+  const Value draw = build::size(*x.graph, DType::i64, Shape{Dim(t.draws++)});
+  return Expr<std::int64_t>(build::binary(Op::RandomBits, key, draw));
 }
 
 // The value that a buffer has at this place of the step: that of the last update before it.

@@ -10,31 +10,19 @@
 namespace tg {
 namespace detail {
 
-// Values of the model's parts, one after the other as in the flat buffer of that layout.
-template <class Layout, class PartOf>
-constexpr Value concatenate(PartOf part_of) {
-  Value flat;
-  for (const std::size_t i : Layout::order) {
-    const Value part = build::reshape(part_of(i), Shape{Dim(Layout::slots[i].size)});
-    flat = flat.graph == nullptr ? part : build::concat(flat, part, 0);
-  }
-  return flat;
-}
-
 template <class M>
 constexpr Value flat_gradient(Value loss, const M& bound) {
   std::vector<int> ids;
-  for_each_parameter(bound, [&](const Path&, const auto& p) { ids.push_back(p.id); });
-  const std::vector<Value> d = gradient(loss, ids);
-  return concatenate<ParameterLayout<M>>([&](std::size_t i) { return d[i]; });
+  for_each_leaf<is_param>(bound, [&](NoPath, const auto& p) { ids.push_back(p.id); }, NoPath{});
+  return concatenate<ParameterLayout<M>>(gradient(loss, ids));
 }
 
 // What the step leaves in the buffers: their updates, and what they held where there is none.
 template <class M>
 constexpr Value flat_buffers(const M& bound) {
   std::vector<Value> after;
-  for_each_buffer(bound, [&](const Path&, const auto& b) { after.push_back(latest(b)); });
-  return concatenate<BufferLayout<M>>([&](std::size_t i) { return after[i]; });
+  for_each_leaf<is_buffer>(bound, [&](NoPath, const auto& b) { after.push_back(latest(b)); }, NoPath{});
+  return concatenate<BufferLayout<M>>(after);
 }
 
 template <class R>

@@ -312,7 +312,7 @@ class Fuser {
     r_.clusters.push_back(c);
     downstream_.emplace_back();
     const int index = static_cast<int>(r_.clusters.size()) - 1;
-    link_users(id, index);
+    for (const User& u : users_[static_cast<std::size_t>(id)]) add_downstream(index, u.cluster);  // nothing reaches a new cluster
     return index;
   }
 
@@ -449,16 +449,20 @@ class Fuser {
 
   // Whether something in the cluster that works on every element depends on the reduction, so that another pass follows.
   constexpr bool feeds_elements(int id, int c, std::int64_t reduced) const {
-    std::vector<char> depends(g_.nodes.size(), 0);
-    depends[static_cast<std::size_t>(id)] = 1;
-    for (int u = id + 1; u < g_.size(); ++u) {
+    const int root = r_.clusters[static_cast<std::size_t>(c)].root;
+    std::vector<char> depends(static_cast<std::size_t>(root - id + 1), 0);  // by node, from id on
+    depends[0] = 1;
+    for (int u = id + 1; u <= root; ++u) {
       const Node& n = g_[u];
       const bool inside = r_.cluster_of[static_cast<std::size_t>(u)] == c;
       if (!inside && !is_view(n.op)) continue;  // a view that other clusters use too belongs to none
       bool uses = false;
-      for (int a = 0; a < arity(n.op); ++a) uses = uses || depends[static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)])] != 0;
+      for (int a = 0; a < arity(n.op); ++a) {
+        const int x = n.in[static_cast<std::size_t>(a)];
+        uses = uses || (x >= id && depends[static_cast<std::size_t>(x - id)] != 0);
+      }
       if (!uses) continue;
-      depends[static_cast<std::size_t>(u)] = 1;
+      depends[static_cast<std::size_t>(u - id)] = 1;
       if (inside && is_reduction(n.op)) return true;
       for (int i = 0; inside && i < g_.shape(u).rank; ++i) {
         const std::int8_t a = r_.map_of[static_cast<std::size_t>(u)][i];

@@ -6,7 +6,6 @@
 
 #include "typegrad/passes/fuse.hpp"
 #include "typegrad/passes/plan.hpp"
-#include "typegrad/passes/simplify.hpp"
 
 namespace tg {
 namespace detail {
@@ -14,6 +13,7 @@ namespace detail {
 class Lowerer {
  public:
   constexpr Lowerer(const Graph& g, const Clusters& c) : g_(g), c_(c) {
+    find_members();
     place_outputs();
     place_composites();
     for (int id = 0; id < g.size(); ++id)
@@ -36,6 +36,26 @@ class Lowerer {
     if (locations_.empty()) locations_.resize(g_.nodes.size());
     return locations_[static_cast<std::size_t>(id)];
   }
+  // The nodes of each cluster, and the cluster that writes each node.
+  constexpr void find_members() {
+    const std::size_t count = c_.clusters.size();
+    owner_.assign(g_.nodes.size(), -1);
+    for (std::size_t c = 0; c < count; ++c)
+      if (c_.clusters[c].kind == ClusterKind::Composite) owner_[static_cast<std::size_t>(c_.clusters[c].root)] = static_cast<int>(c);
+    first_member_.assign(count + 1, 0);
+    for (int id = 0; id < g_.size(); ++id) {
+      const int c = cluster_of(id);
+      if (c < 0) continue;
+      owner_[static_cast<std::size_t>(id)] = c;
+      ++first_member_[static_cast<std::size_t>(c) + 1];
+    }
+    for (std::size_t c = 0; c < count; ++c) first_member_[c + 1] += first_member_[c];
+    members_.resize(static_cast<std::size_t>(first_member_[count]));
+    std::vector<int> next = first_member_;
+    for (int id = 0; id < g_.size(); ++id)
+      if (const int c = cluster_of(id); c >= 0) members_[static_cast<std::size_t>(next[static_cast<std::size_t>(c)]++)] = id;
+  }
+  constexpr int owner(int id) const { return owner_[static_cast<std::size_t>(id)]; }
   constexpr int cluster_of(int id) const { return c_.cluster_of[static_cast<std::size_t>(id)]; }
   constexpr bool is_stored(int id) const { return c_.stored[static_cast<std::size_t>(id)] != 0; }
 
@@ -87,20 +107,20 @@ class Lowerer {
       return false;
     std::vector<char> after(c_.clusters.size(), 0);
     after[static_cast<std::size_t>(c)] = 1;
-    std::vector<int> owner(g_.nodes.size(), -1);
+    std::vector<int> source(g_.nodes.size(), -1);  // views: the cluster that writes what they show
     for (int u = 0; u < g_.size(); ++u) {
       const Node& n = g_[u];
-      const int uc = cluster_or_composite(u);
+      const int uc = owner(u);
       for (int a = 0; a < arity(n.op); ++a) {
         const int x = n.in[static_cast<std::size_t>(a)];
-        const int xo = owner[static_cast<std::size_t>(x)];
+        const int xo = source[static_cast<std::size_t>(x)];
         if (xo >= 0 && after[static_cast<std::size_t>(xo)] && uc >= 0 && uc != xo) after[static_cast<std::size_t>(uc)] = 1;
-        if (uc < 0 && xo >= 0) owner[static_cast<std::size_t>(u)] = xo;
+        if (uc < 0 && xo >= 0) source[static_cast<std::size_t>(u)] = xo;
       }
-      if (uc >= 0) owner[static_cast<std::size_t>(u)] = uc;
+      if (uc >= 0) source[static_cast<std::size_t>(u)] = uc;
     }
     for (int u = 0; u < g_.size(); ++u) {
-      const int uc = cluster_or_composite(u);
+      const int uc = owner(u);
       if (uc < 0) continue;
       for (int a = 0; a < arity(g_[u].op); ++a) {
         const int x = g_[u].in[static_cast<std::size_t>(a)];
@@ -119,13 +139,6 @@ class Lowerer {
   constexpr int view_base(int id) const {
     while (is_view(g_[id].op) && !is_stored(id)) id = g_[id].in[0];
     return id;
-  }
-  constexpr int cluster_or_composite(int id) const {
-    if (cluster_of(id) >= 0) return cluster_of(id);
-    if (info(g_[id].op).kind == OpKind::structural)
-      for (std::size_t c = 0; c < c_.clusters.size(); ++c)
-        if (c_.clusters[c].root == id) return static_cast<int>(c);
-    return -1;
   }
 
   // The parts of a concatenation are computed where they belong, if each is one contiguous piece that a cluster writes.
@@ -160,10 +173,6 @@ class Lowerer {
     const std::size_t count = c_.clusters.size();
     std::vector<std::vector<int>> users(count);
     std::vector<int> waiting(count, 0);
-    std::vector<int> owner(g_.nodes.size(), -1);
-    for (std::size_t c = 0; c < count; ++c) owner[static_cast<std::size_t>(c_.clusters[c].root)] = static_cast<int>(c);
-    for (int id = 0; id < g_.size(); ++id)
-      if (cluster_of(id) >= 0) owner[static_cast<std::size_t>(id)] = cluster_of(id);
     auto depend = [&](int before, int after) {
       if (before < 0 || before == after) return;
       for (int u : users[static_cast<std::size_t>(before)])
@@ -173,11 +182,11 @@ class Lowerer {
     };
     std::vector<std::pair<int, int>> reads;  // input buffer, reader
     for (int id = 0; id < g_.size(); ++id) {
-      const int c = owner[static_cast<std::size_t>(id)];
+      const int c = owner(id);
       if (c < 0) continue;
       for (int a = 0; a < arity(g_[id].op); ++a) {
         const int base = view_base(g_[id].in[static_cast<std::size_t>(a)]);
-        depend(owner[static_cast<std::size_t>(base)], c);
+        depend(owner(base), c);
         if (g_[base].op == Op::Input) reads.emplace_back(location(base).buffer, c);
       }
     }
@@ -187,19 +196,21 @@ class Lowerer {
       for (auto [buffer, reader] : reads)
         if (buffer == location(id).buffer) depend(reader, cluster_of(id));
     }
-    std::vector<int> ready;
+    const auto later = [&](int a, int b) { return c_.clusters[static_cast<std::size_t>(a)].root > c_.clusters[static_cast<std::size_t>(b)].root; };
+    std::vector<int> ready;  // a heap
+    const auto release = [&](int c) {
+      ready.push_back(c);
+      std::push_heap(ready.begin(), ready.end(), later);
+    };
     for (std::size_t c = 0; c < count; ++c)
-      if (waiting[c] == 0) ready.push_back(static_cast<int>(c));
+      if (waiting[c] == 0) release(static_cast<int>(c));
     while (!ready.empty()) {
-      std::size_t best = 0;
-      for (std::size_t i = 1; i < ready.size(); ++i)
-        if (c_.clusters[static_cast<std::size_t>(ready[i])].root < c_.clusters[static_cast<std::size_t>(ready[best])].root) best = i;
-      const int c = ready[best];
-      ready[best] = ready.back();
+      std::pop_heap(ready.begin(), ready.end(), later);
+      const int c = ready.back();
       ready.pop_back();
       order_.push_back(c);
       for (int u : users[static_cast<std::size_t>(c)])
-        if (--waiting[static_cast<std::size_t>(u)] == 0) ready.push_back(u);
+        if (--waiting[static_cast<std::size_t>(u)] == 0) release(u);
     }
     if (order_.size() != count) throw "typegrad: the fused kernels depend on each other in a circle";
   }
@@ -304,8 +315,8 @@ class Lowerer {
     d.rows = k.reduced != 0;
     if (k.dot >= 0) begin_contraction(d, k.dot);
     int last = k.root;
-    for (int id = 0; id < g_.size(); ++id) {
-      if (cluster_of(id) != c) continue;
+    for (int at = first_member_[static_cast<std::size_t>(c)]; at < first_member_[static_cast<std::size_t>(c) + 1]; ++at) {
+      const int id = members_[static_cast<std::size_t>(at)];
       last = id;
       const Node& n = g_[id];
       const AxisMap& m = c_.map_of[static_cast<std::size_t>(id)];
@@ -672,6 +683,7 @@ class Lowerer {
   const Clusters& c_;
   Plan p_;
   std::vector<Location> locations_;
+  std::vector<int> owner_, first_member_, members_;
   std::vector<char> placed_;
   std::vector<int> order_;
   std::vector<std::pair<int, int>> copies_;       // outputs that are copied to their buffer at the end
@@ -682,17 +694,5 @@ class Lowerer {
 }  // namespace detail
 
 constexpr Plan lower(const Graph& g, const Clusters& c) { return detail::Lowerer(g, c).take(); }
-
-// The whole pipeline behind tracing.
-struct Compiled {
-  Graph graph;
-  Plan plan;
-};
-constexpr Compiled compile(const Graph& traced) {
-  Compiled r;
-  r.graph = duplicate_cheap(simplify(traced));
-  r.plan = lower(r.graph, fuse(r.graph));
-  return r;
-}
 
 }  // namespace tg

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "typegrad/expr/value.hpp"
+#include "typegrad/graph/order.hpp"
 
 namespace tg {
 
@@ -49,8 +50,11 @@ class Simplifier {
     while (capacity < 4 * g.nodes.size()) capacity *= 2;
     table_.assign(capacity, -1);
     std::vector<int> to(g.nodes.size(), -1);
-    for (int i = 0; i < g.size(); ++i) {
+    for (int i = 0; i < g.size(); ++i)
+      if (g[i].op == Op::Input) to[static_cast<std::size_t>(i)] = out_.push(g[i]);
+    for (const std::int32_t i : canonical_order(g, g.outputs)) {
       Node n = g[i];
+      if (n.op == Op::Input) continue;
       for (int a = 0; a < arity(n.op); ++a) n.in[static_cast<std::size_t>(a)] = to[static_cast<std::size_t>(n.in[static_cast<std::size_t>(a)])];
       to[static_cast<std::size_t>(i)] = emit(n);
     }
@@ -70,7 +74,6 @@ class Simplifier {
   }
 
   constexpr int enter(const Node& n) {
-    if (n.op == Op::Input) return out_.push(n);
     std::uint64_t h = 1469598103934665603u;
     for (std::uint64_t v : {static_cast<std::uint64_t>(n.op), static_cast<std::uint64_t>(n.dtype),
                             static_cast<std::uint64_t>(n.shape), static_cast<std::uint64_t>(n.in[0] + 1),

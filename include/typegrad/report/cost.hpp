@@ -1,14 +1,14 @@
 // What the kernels of a plan cost: floating-point operations and bytes of memory.
 #pragma once
 
-#include "typegrad/runtime/frozen.hpp"
+#include "typegrad/passes/plan.hpp"
 
 namespace tg {
 
 struct Cost {
   double flops = 0;
   double bytes = 0;  // read and written, each operand once: what cannot be avoided
-  Cost& operator+=(const Cost& o) {
+  constexpr Cost& operator+=(const Cost& o) {
     flops += o.flops;
     bytes += o.bytes;
     return *this;
@@ -17,7 +17,7 @@ struct Cost {
 
 // extents[i] belongs to the plan's name i. Operations are counted as in op_table (a transcendental function as about 20),
 // a matrix product as 2 m n k.
-inline Cost cost_of(const PlanView& plan, std::size_t kernel, const std::int64_t* extents) {
+constexpr Cost cost_of(const Plan& plan, std::size_t kernel, const std::int64_t* extents) {
   const Kernel& k = plan.kernels[kernel];
   double kept = 1, reduced = 1;
   for (int a = 0; a < k.kept + k.reduced; ++a) (a < k.kept ? kept : reduced) *= static_cast<double>(k.extents[static_cast<std::size_t>(a)].evaluate(extents));
@@ -48,7 +48,7 @@ inline Cost cost_of(const PlanView& plan, std::size_t kernel, const std::int64_t
   return c;
 }
 
-inline Cost cost_of(const PlanView& plan, const std::int64_t* extents) {
+constexpr Cost cost_of(const Plan& plan, const std::int64_t* extents) {
   Cost c;
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) c += cost_of(plan, k, extents);
   return c;

@@ -6,13 +6,14 @@
 
 #include "typegrad/kernels/region.hpp"
 #include "typegrad/runtime/error.hpp"
-#include "typegrad/runtime/frozen.hpp"
 
 namespace tg {
 
 class Binding {
  public:
-  explicit Binding(const PlanView& plan) : plan_(plan) {
+  // The plan must outlive its binding.
+  explicit Binding(const Compiled& c) : plan_(c.plan), shapes_(c.graph.shapes) {
+    const Plan& plan = c.plan;
     std::size_t axes = 0, strides = 0;
     for (const Kernel& k : plan.kernels) {
       starts_.push_back({axes, strides, static_cast<std::size_t>(k.first_operand)});
@@ -25,7 +26,7 @@ class Binding {
     pointers_.resize(plan.operands.size());
     places_.resize(plan.buffers.size());
     sizes_.resize(plan.buffers.size());
-    values_.resize(plan.symbols.size());
+    values_.resize(c.graph.symbols.size());
   }
 
   const std::vector<std::int64_t>& values() const { return values_; }
@@ -73,7 +74,7 @@ class Binding {
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
       const PlanBuffer& buffer = plan_.buffers[b];
       if (buffer.kind != PlanBuffer::Kind::Size) continue;
-      const std::int64_t n = plan_.counts[static_cast<std::size_t>(buffer.position)].evaluate(values_.data());
+      const std::int64_t n = shapes_[static_cast<std::size_t>(buffer.position)].size().evaluate(values_.data());
       alignas(8) std::byte bytes[8]{};
       auto put = [&](auto value) { std::memcpy(bytes, &value, sizeof(value)); };
       switch (buffer.dtype) {
@@ -120,7 +121,8 @@ class Binding {
     std::size_t axes, strides, operands;
   };
 
-  PlanView plan_;
+  const Plan& plan_;
+  const std::vector<Shape>& shapes_;
   std::vector<Start> starts_;
   std::vector<std::int64_t> values_, extents_, strides_, offsets_, places_, sizes_;
   std::vector<std::byte*> pointers_;

@@ -5,6 +5,8 @@
 
 #include "typegrad/backends/cpu/executor.hpp"
 #include "typegrad/backends/reference/interpreter.hpp"
+#include "typegrad/runtime/link.hpp"
+#include "typegrad/runtime/regions.hpp"
 #include "typegrad/runtime/tensor.hpp"
 
 namespace tg {
@@ -23,13 +25,15 @@ struct Argument {
 
 template <class T>
 struct DeviceProgram<Cpu, T> {
-  using Plan = Frozen<T>;
-  static constexpr std::size_t kernels = Plan::kernels.size();
-  static constexpr auto entries = []<std::size_t... K>(std::index_sequence<K...>) {
-    return std::array<cpu::Entry, kernels>{cpu::entry(kernel::region_of<Plan, static_cast<int>(K)>::get())...};
-  }(std::make_index_sequence<kernels>{});
+  static constexpr auto compiled = []<std::size_t... R>(std::index_sequence<R...>) {
+    return std::array<cpu::Entry, sizeof...(R)>{cpu::entry(kernel::region_at<Regions<T>, static_cast<int>(R)>::get())...};
+  }(std::make_index_sequence<Regions<T>::size>{});
+  static std::span<const cpu::Entry> entries() {
+    static const auto linked = link<cpu::Entry>(plan_of<T>(), Regions<T>::words, Regions<T>::starts, compiled);
+    return linked;
+  }
 
-  DeviceProgram() : executor(Plan::view(), entries) {}
+  DeviceProgram() : executor(plan_of<T>(), entries()) {}
   cpu::Executor executor;
   void run(const std::vector<std::int64_t>& extents, const std::vector<Argument>&, const std::vector<Argument>&, void* const* inputs,
            void* const* outputs) {
@@ -42,7 +46,7 @@ template <class T>
 struct DeviceProgram<Reference, T> {
   void run(const std::vector<std::int64_t>&, const std::vector<Argument>& inputs, const std::vector<Argument>& outputs, void* const* in,
            void* const* out) {
-    const Graph g = T::trace();
+    const Graph g = traced<T>();
     std::vector<reference::Array> arrays;
     for (std::size_t i = 0; i < inputs.size(); ++i) arrays.push_back(read(inputs[i], in[i]));
     const std::vector<reference::Array> results = reference::run(g, std::move(arrays));
@@ -124,6 +128,8 @@ class Program {
     return results;
   }
 
+  // The plan of what runs, for reports.
+  static const Plan& plan() { return plan_of<tracer>().plan; }
   DeviceProgram<Device, tracer>& device_program() { return program_; }
   const std::vector<std::int64_t>& extents() const { return extents_; }
 

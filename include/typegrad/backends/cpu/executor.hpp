@@ -16,10 +16,10 @@ inline int thread_count() {
 #endif
 }
 
-// Entries: the code of the kernels, in the plan's order.
+// Entries: the code of the kernels, in the plan's order. Plan and entries must outlive the executor.
 class Executor {
  public:
-  Executor(const PlanView& plan, std::span<const Entry> entries) : plan_(plan), entries_(entries), binding_(plan) {}
+  Executor(const Compiled& c, std::span<const Entry> entries) : entries_(entries), binding_(c) {}
 
   void run(const std::vector<std::int64_t>& extents, void* const* inputs, void* const* outputs) {
     const int threads = thread_count();
@@ -65,7 +65,6 @@ class Executor {
     bound_ = true;
   }
 
-  PlanView plan_;
   std::span<const Entry> entries_;
   Binding binding_;
   tg::detail::Storage<Cpu> memory_;

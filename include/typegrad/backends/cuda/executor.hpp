@@ -32,8 +32,8 @@ constexpr Entry entry(R) {
 
 class Executor {
  public:
-  Executor(const PlanView& plan, std::span<const Entry> entries) : plan_(plan), entries_(entries), binding_(plan) {
-    for (const Instruction& i : plan.instructions) {
+  Executor(const Compiled& c, std::span<const Entry> entries) : entries_(entries), binding_(c) {
+    for (const Instruction& i : c.plan.instructions) {
       contracts_ = contracts_ || i.code == Code::Product;
       checks_ = checks_ || i.op == Op::CheckIndex;
     }
@@ -150,7 +150,6 @@ class Executor {
     bound_ = true;
   }
 
-  PlanView plan_;
   std::span<const Entry> entries_;
   Binding binding_;
   tg::detail::Storage<Cuda> memory_;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "typegrad/backends/reference/interpreter.hpp"
-#include "typegrad/passes/lower.hpp"
+#include "typegrad/passes/compile.hpp"
 
 namespace tg::reference {
 
