@@ -40,3 +40,12 @@ else()
 endif()
 run(${COMPILER} -std=c++20 -I "${project}/include" ${eigen} ${limits} "${SOURCE}/main.cpp" "${SOURCE}/second.cpp" -lz -pthread -o "${WORK}/by_hand")
 run("${WORK}/by_hand")
+
+# Silent as users include it, optimised for this processor: warnings of the optimiser arise where kernels are inlined.
+file(WRITE "${WORK}/intrinsics_first.cpp" "#if defined(__AVX__)\n#include <immintrin.h>\n#endif\n#include \"${SOURCE}/main.cpp\"\n")
+foreach(level 2 3)
+  message(STATUS "by hand, -O${level}")
+  run(${COMPILER} -std=c++20 -O${level} -march=native -fopenmp -Wall -Wextra -Wconversion -Wshadow -Werror -I "${project}/include" ${eigen} ${limits}
+    -I "${SOURCE}" "${WORK}/intrinsics_first.cpp" "${SOURCE}/second.cpp" -lz -pthread -o "${WORK}/optimised")
+  run("${WORK}/optimised")
+endforeach()

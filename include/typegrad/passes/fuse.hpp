@@ -328,7 +328,7 @@ class Fuser {
       cluster(c).iteration = from;
       cluster(c).reduced = n.attribute;
       cluster(c).column = !reduces_last(from, n.attribute);
-      for (int i = 0; i < from.rank; ++i)
+      for (int i = 0; i < max_rank; ++i)
         if ((n.attribute >> i) & 1) identity[i] = static_cast<std::int8_t>(AxisMap::unit + i);
     }
     place(id, c, identity);
@@ -364,7 +364,7 @@ class Fuser {
         return require_stored(n.in[0], c);
       }
     } else if (is_reduction(n.op)) {
-      for (int i = 0; i < g_.shape(n.in[0]).rank; ++i)
+      for (int i = 0; i < max_rank; ++i)
         if ((n.attribute >> i) & 1) inner[i] = static_cast<std::int8_t>(m[i] - AxisMap::unit);
     }
     for (int a = 0; a < arity(n.op); ++a) use(n.in[static_cast<std::size_t>(a)], c, inner);

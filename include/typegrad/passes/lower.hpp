@@ -335,7 +335,7 @@ class Lowerer {
           i.code = Code::Product;
         } else if (is_reduction(n.op)) {
           AxisMap inner = m;
-          for (int axis = 0; axis < g_.shape(n.in[0]).rank; ++axis)
+          for (int axis = 0; axis < max_rank; ++axis)
             if ((n.attribute >> axis) & 1) inner[axis] = static_cast<std::int8_t>(m[axis] - AxisMap::unit);
           i.code = Code::Fold;
           i.a = static_cast<std::int16_t>(value_of(d, c, n.in[0], inner));

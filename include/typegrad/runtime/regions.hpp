@@ -3,6 +3,7 @@
 
 #include "typegrad/expr/trace.hpp"
 #include "typegrad/kernels/region.hpp"
+#include "typegrad/runtime/error.hpp"
 
 namespace tg {
 
@@ -17,7 +18,13 @@ Graph traced() {
 // Its plan, made when it is first asked for.
 template <class T>
 const Compiled& plan_of() {
-  static const Compiled c = compile(traced<T>());
+  static const Compiled c = [] {
+    try {
+      return compile(traced<T>());
+    } catch (const char* message) {  // what the compiler prints where the passes run in a constant expression
+      throw Error(message);
+    }
+  }();
   return c;
 }
 

@@ -2,6 +2,14 @@
 // math; transcendental functions are glibc's vector library where it has them (at most 4 ulp), else scalar loops.
 #pragma once
 
+// GCC 12 takes the undefined registers in its own AVX-512 intrinsics for uninitialised variables. It leaves out a warning
+// where a function that was inlined lies in such a region, here Eigen's and this file's, and users' code keeps its warnings.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
 #include <Eigen/Core>
 #include <cstddef>
 
@@ -195,3 +203,7 @@ TYPEGRAD_INTS_UNARY(relu)
 #undef TYPEGRAD_INTS
 
 }  // namespace tg::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
