@@ -16,5 +16,6 @@
 #include "typegrad/ops/sort.hpp"
 #include "typegrad/optim/trainer.hpp"
 #include "typegrad/report/explain.hpp"
+#include "typegrad/report/memory.hpp"
 #include "typegrad/runtime/evaluate.hpp"
 #include "typegrad/runtime/random.hpp"

@@ -125,7 +125,11 @@ template <template <class> class Is, class M>
 consteval LeafSums leaf_sums() {
   LeafSums r;
   if constexpr (is_param<M>::value || is_buffer<M>::value) {
-    if constexpr (Is<M>::value) r.add({1, M::extents.size().coefficient, M::element, false});
+    if constexpr (Is<M>::value) {
+      r.count = 1;
+      r.size = M::extents.size().coefficient;
+      r.dtype = M::element;
+    }
   } else if constexpr (requires { M::members; }) {
     std::apply([&]<class... Member>(const Member&...) { (r.add(leaf_sums<Is, typename Member::type>()), ...); }, M::members);
   } else if constexpr (repeated<M>::value) {

@@ -70,6 +70,16 @@ struct PlanBuffer {
   std::int32_t first = -1, last = -1;  // Arena: the kernels between which it is alive
 };
 
+// Buffers in the arena start at multiples of this; a Size takes scalar_bytes behind them.
+inline constexpr std::int64_t arena_alignment = 256, scalar_bytes = 64;
+
+// The bytes that a buffer takes in the arena.
+constexpr std::int64_t arena_size(const PlanBuffer& b, const std::int64_t* extents) {
+  if (b.kind != PlanBuffer::Kind::Arena || b.first < 0) return 0;
+  return (b.elements.evaluate(extents) * size_of(b.dtype) + arena_alignment - 1) / arena_alignment * arena_alignment;
+}
+constexpr bool alive_together(const PlanBuffer& a, const PlanBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+
 struct Plan {
   std::vector<Kernel> kernels;
   std::vector<Instruction> instructions;

@@ -46,22 +46,15 @@ class Binding {
           strides_[starts_[i].strides + static_cast<std::size_t>(o * axes + a)] = operand.strides[static_cast<std::size_t>(a)].evaluate(v);
       }
     }
-    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const PlanBuffer& buffer = plan_.buffers[b];
-      sizes_[b] = buffer.kind == PlanBuffer::Kind::Arena ? align(buffer.elements.evaluate(v) * size_of(buffer.dtype)) : 0;
-      if (buffer.kind == PlanBuffer::Kind::Arena && buffer.first < 0) sizes_[b] = 0;
-    }
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) sizes_[b] = arena_size(plan_.buffers[b], v);
     arena_ = place_buffers(
         static_cast<int>(plan_.buffers.size()),
-        [&](int i, int j) {
-          const PlanBuffer &a = plan_.buffers[static_cast<std::size_t>(i)], &b = plan_.buffers[static_cast<std::size_t>(j)];
-          return a.first <= b.last && b.first <= a.last;
-        },
+        [&](int i, int j) { return alive_together(plan_.buffers[static_cast<std::size_t>(i)], plan_.buffers[static_cast<std::size_t>(j)]); },
         [&](int i) { return sizes_[static_cast<std::size_t>(i)]; }, places_, order_);
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
       if (plan_.buffers[b].kind == PlanBuffer::Kind::Size) {
         places_[b] = arena_;
-        arena_ += 64;
+        arena_ += scalar_bytes;
       }
   }
 
@@ -116,7 +109,6 @@ class Binding {
   }
 
  private:
-  static std::int64_t align(std::int64_t n) { return (n + 255) / 256 * 256; }
   struct Start {
     std::size_t axes, strides, operands;
   };

@@ -1,0 +1,4 @@
+// The header alone.
+#include "typegrad/typegrad.hpp"
+
+int main() {}
