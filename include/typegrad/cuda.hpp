@@ -17,12 +17,12 @@ struct DeviceProgram<Cuda, T> {
       const auto compiled = []<std::size_t... R>(std::index_sequence<R...>) {
         return std::array<cuda::Entry, sizeof...(R)>{cuda::entry(kernel::region_at<Regions<T>, static_cast<int>(R)>::get())...};
       }(std::make_index_sequence<Regions<T>::size>{});
-      return link<cuda::Entry>(plan_of<T>(), Regions<T>::words, Regions<T>::starts, compiled);
+      return link<cuda::Entry>(program_plan<T>(), Regions<T>::words, Regions<T>::starts, compiled);
     }();
     return linked;
   }
 
-  DeviceProgram() : executor(plan_of<T>(), entries()) {}
+  DeviceProgram() : executor(program_plan<T>(), entries()) {}
   cuda::Executor executor;
   void run(const std::vector<std::int64_t>& extents, const std::vector<Argument>& arguments, const std::vector<Argument>& results, void* const* inputs,
            void* const* outputs) {

@@ -29,11 +29,11 @@ struct DeviceProgram<Cpu, T> {
     return std::array<cpu::Entry, sizeof...(R)>{cpu::entry(kernel::region_at<Regions<T>, static_cast<int>(R)>::get())...};
   }(std::make_index_sequence<Regions<T>::size>{});
   static std::span<const cpu::Entry> entries() {
-    static const auto linked = link<cpu::Entry>(plan_of<T>(), Regions<T>::words, Regions<T>::starts, compiled);
+    static const auto linked = link<cpu::Entry>(program_plan<T>(), Regions<T>::words, Regions<T>::starts, compiled);
     return linked;
   }
 
-  DeviceProgram() : executor(plan_of<T>(), entries()) {}
+  DeviceProgram() : executor(program_plan<T>(), entries()) {}
   cpu::Executor executor;
   void run(const std::vector<std::int64_t>& extents, const std::vector<Argument>&, const std::vector<Argument>&, void* const* inputs,
            void* const* outputs) {
@@ -129,7 +129,7 @@ class Program {
   }
 
   // The plan of what runs, for reports.
-  static const Plan& plan() { return plan_of<tracer>().plan; }
+  static const Plan& plan() { return program_plan<tracer>().plan; }
   DeviceProgram<Device, tracer>& device_program() { return program_; }
   const std::vector<std::int64_t>& extents() const { return extents_; }
 

@@ -41,25 +41,64 @@ struct RegionArrays {
   std::array<std::uint32_t, N.regions + 1> starts{};
 };
 
+// The parts of a plan.
+struct PlanSizes {
+  std::size_t kernels = 0, instructions = 0, operands = 0, buffers = 0, symbols = 0, shapes = 0;
+  constexpr bool within(const PlanSizes& o) const {
+    return kernels <= o.kernels && instructions <= o.instructions && operands <= o.operands && buffers <= o.buffers && symbols <= o.symbols && shapes <= o.shapes;
+  }
+};
+template <PlanSizes N>
+struct PlanArrays {
+  std::array<Kernel, N.kernels> kernels{};
+  std::array<Instruction, N.instructions> instructions{};
+  std::array<KernelOperand, N.operands> operands{};
+  std::array<PlanBuffer, N.buffers> buffers{};
+  std::array<Name, N.symbols> symbols{};
+  std::array<Shape, N.shapes> shapes{};
+};
+
 template <class To, class From>
 constexpr void fill(To& to, const From& from) {
   for (std::size_t i = 0; i < to.size() && i < from.size(); ++i) to[i] = from[i];
 }
 
-template <RegionSizes Capacity>
+// A small plan is kept as it was computed with its regions: a program of a few kernels then needs no code to plan itself.
+inline constexpr PlanSizes small_plan{.kernels = 48, .instructions = 768, .operands = 384, .buffers = 192, .symbols = 16, .shapes = 96};
+
+template <RegionSizes Capacity, PlanSizes PlanCapacity>
 struct RegionDraft {
   RegionSizes sizes;
   bool fits = false;
   bool shortened = false;
   RegionArrays<Capacity> arrays;
+  bool keeps_plan = false;
+  PlanSizes plan_sizes;
+  PlanArrays<PlanCapacity> plan;
 };
 
-template <class T, int Depth, RegionSizes Capacity>
-constexpr RegionDraft<Capacity> draft_regions() {
+template <PlanSizes N, class From>
+constexpr void fill_plan(PlanArrays<N>& to, const From& from) {
+  fill(to.kernels, from.kernels);
+  fill(to.instructions, from.instructions);
+  fill(to.operands, from.operands);
+  fill(to.buffers, from.buffers);
+}
+
+template <class T, int Depth, RegionSizes Capacity, PlanSizes PlanCapacity>
+constexpr RegionDraft<Capacity, PlanCapacity> draft_regions() {
   const Graph traced = T::trace(Depth);
-  const RegionSet set = regions_of(compile(traced).plan);
-  RegionDraft<Capacity> r;
+  const Compiled c = compile(traced);
+  const RegionSet set = regions_of(c.plan);
+  RegionDraft<Capacity, PlanCapacity> r;
   r.shortened = traced.shortened;
+  r.plan_sizes = {c.plan.kernels.size(), c.plan.instructions.size(), c.plan.operands.size(), c.plan.buffers.size(), c.graph.symbols.size(), c.graph.shapes.size()};
+  r.keeps_plan = !r.shortened && r.plan_sizes.within(PlanCapacity);
+  if (r.keeps_plan) {
+    fill_plan(r.plan, c.plan);
+    fill(r.plan.symbols, c.graph.symbols);
+    fill(r.plan.shapes, c.graph.shapes);
+  }
   r.sizes = {set.words.size(), set.size()};
   r.fits = r.sizes.within(Capacity);
   if (!r.fits) return r;
@@ -68,13 +107,15 @@ constexpr RegionDraft<Capacity> draft_regions() {
   return r;
 }
 
+inline constexpr int first_depth = 2;
+
 // The regions of the trace that shows at most Depth blocks of each stack.
 template <class T, int Depth>
 struct RegionsAt {
  private:
   // A set that fits into these sizes is computed once, a larger one a second time with its own sizes.
   static constexpr RegionSizes common{.words = 4096, .regions = 128};
-  static constexpr auto draft = draft_regions<T, Depth, common>();
+  static constexpr auto draft = draft_regions<T, Depth, common, Depth == first_depth ? small_plan : PlanSizes{}>();
   static constexpr auto arrays = [] {
     if constexpr (draft.fits) {
       RegionArrays<draft.sizes> r;
@@ -82,8 +123,16 @@ struct RegionsAt {
       fill(r.starts, draft.arrays.starts);
       return r;
     } else {
-      return draft_regions<T, Depth, draft.sizes>().arrays;
+      return draft_regions<T, Depth, draft.sizes, PlanSizes{}>().arrays;
     }
+  }();
+  static constexpr PlanSizes plan_sizes = draft.keeps_plan ? draft.plan_sizes : PlanSizes{};
+  static constexpr auto arrays_of_plan = [] {
+    PlanArrays<plan_sizes> r;
+    fill_plan(r, draft.plan);
+    fill(r.symbols, draft.plan.symbols);
+    fill(r.shapes, draft.plan.shapes);
+    return r;
   }();
 
  public:
@@ -91,6 +140,8 @@ struct RegionsAt {
   static constexpr std::size_t size = draft.sizes.regions;
   static constexpr const auto& words = arrays.words;
   static constexpr const auto& starts = arrays.starts;
+  static constexpr bool keeps_plan = draft.keeps_plan;
+  static constexpr const auto& plan = arrays_of_plan;
 };
 
 // Whether every region of B is one of A.
@@ -123,6 +174,27 @@ consteval auto deep_enough() {
 // The distinct regions that the kernels of a Tracer's function are made of, as keys, computed while the program compiles.
 // Stacks of blocks are traced with two blocks, and with three to see that they need the same.
 template <class T>
-struct Regions : decltype(detail::deep_enough<T, 2>()) {};
+struct Regions : decltype(detail::deep_enough<T, detail::first_depth>()) {};
+
+// The plan that a program of this function runs. Of the graph it has shapes and names only.
+template <class T>
+const Compiled& program_plan() {
+  if constexpr (Regions<T>::keeps_plan) {
+    static const Compiled c = [] {
+      const auto& p = Regions<T>::plan;
+      Compiled r;
+      r.plan.kernels.assign(p.kernels.begin(), p.kernels.end());
+      r.plan.instructions.assign(p.instructions.begin(), p.instructions.end());
+      r.plan.operands.assign(p.operands.begin(), p.operands.end());
+      r.plan.buffers.assign(p.buffers.begin(), p.buffers.end());
+      r.graph.symbols.assign(p.symbols.begin(), p.symbols.end());
+      r.graph.shapes.assign(p.shapes.begin(), p.shapes.end());
+      return r;
+    }();
+    return c;
+  } else {
+    return plan_of<T>();
+  }
+}
 
 }  // namespace tg
