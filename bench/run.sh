@@ -23,6 +23,12 @@ trap 'rm -f "$report"' EXIT
     "build/cpu/bench/bench_$program" 2> /dev/null | sed -n '/^Benchmark/,$p' | sed 's|/iterations:[0-9]*/manual_time||'
     echo '```'
   done
+  echo
+  echo "## compile"
+  echo
+  echo '```'
+  bench/compile.sh
+  echo '```'
 } > "$report"
 grep -q "contract_share" "$report" || { echo "bench/run.sh: a benchmark printed no result" >&2; exit 1; }
 cp "$report" docs/performance.md
