@@ -204,8 +204,7 @@ void check_link(const Compiled& c) {
     REQUIRE(head.operands == kernel.operands);
     REQUIRE(head.instructions == kernel.instructions);
     for (int o = 0; o < head.operands; ++o) {
-      const std::uint64_t w = set.words[start + 1 + static_cast<std::size_t>(o / RegionHead::accesses_per_word)];
-      REQUIRE(static_cast<Access>(w >> (2 * (o % RegionHead::accesses_per_word)) & 3) == access_of(kernel, c.plan.operands[static_cast<std::size_t>(kernel.first_operand + o)]));
+      REQUIRE(access_in(set.words.data() + start, o) == access_of(kernel, c.plan.operands[static_cast<std::size_t>(kernel.first_operand + o)]));
     }
     for (int i = 0; i < head.instructions; ++i) {
       const std::size_t at = start + static_cast<std::size_t>(1 + head.access_words() + 2 * i);

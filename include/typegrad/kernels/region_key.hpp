@@ -29,6 +29,11 @@ struct RegionHead {
   }
 };
 
+// How the key that begins at that word accesses an operand.
+constexpr Access access_in(const std::uint64_t* key, int slot) {
+  return static_cast<Access>(key[1 + slot / RegionHead::accesses_per_word] >> (2 * (slot % RegionHead::accesses_per_word)) & 3);
+}
+
 namespace detail {
 
 inline constexpr int most_steps = 32766;  // positions and slots are 16 bits

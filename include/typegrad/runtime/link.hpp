@@ -18,10 +18,7 @@ inline std::string describe_region(std::span<const std::uint64_t> key) {
   constexpr std::string_view codes[] = {"load", "literal", "index", "compute", "fold", "product", "gather", "routine", "store"};
   const RegionHead head = RegionHead::decode(key[0]);
   std::string out = concat_text(name(head.kind), " ", head.kept, " + ", head.reduced, " axes, operands");
-  for (int o = 0; o < head.operands; ++o) {
-    const std::uint64_t w = key[static_cast<std::size_t>(1 + o / RegionHead::accesses_per_word)];
-    append_text(out, concat_text(" ", accesses[w >> (2 * (o % RegionHead::accesses_per_word)) & 3]));
-  }
+  for (int o = 0; o < head.operands; ++o) append_text(out, concat_text(" ", accesses[static_cast<int>(access_in(key.data(), o))]));
   out += ':';
   for (int s = 0; s < head.instructions; ++s) {
     const auto at = static_cast<std::size_t>(1 + head.access_words() + 2 * s);

@@ -53,10 +53,7 @@ class PlanExecutor {
     std::vector<std::int64_t> sizes, offsets(p_.buffers.size(), 0);
     for (const PlanBuffer& b : p_.buffers) sizes.push_back(b.kind == PlanBuffer::Kind::Arena ? b.elements.evaluate(extents_.data()) : 0);
     std::vector<int> order;
-    const auto live = [&](int i, int j) {
-      const PlanBuffer &a = p_.buffers[static_cast<std::size_t>(i)], &b = p_.buffers[static_cast<std::size_t>(j)];
-      return a.first <= b.last && b.first <= a.last;
-    };
+    const auto live = [&](int i, int j) { return alive_together(p_.buffers[static_cast<std::size_t>(i)], p_.buffers[static_cast<std::size_t>(j)]); };
     const std::int64_t peak = place_buffers(n, live, [&](int i) { return sizes[static_cast<std::size_t>(i)]; }, offsets, order);
     arena_.resize(static_cast<std::size_t>(peak));
     own_.resize(p_.buffers.size());
