@@ -213,10 +213,7 @@ struct region_at {
     else if constexpr (i.b >= 0) return Compute<i.op, T, i.row, i.a, i.b>{};
     else return Compute<i.op, T, i.row, i.a>{};
   }
-  static consteval Access access(int slot) {
-    const std::uint64_t w = S::words[first + 1 + static_cast<std::size_t>(slot / RegionHead::accesses_per_word)];
-    return static_cast<Access>(w >> (2 * (slot % RegionHead::accesses_per_word)) & 3);
-  }
+  static consteval Access access(int slot) { return access_in(S::words.data() + first, slot); }
   template <int... I, int... O>
   static consteval auto make(std::integer_sequence<int, I...>, std::integer_sequence<int, O...>) {
     return Region<head.kind, head.kept, head.reduced, Accesses<access(O)...>, Program<decltype(step<I>())...>>{};
